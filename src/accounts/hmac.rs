@@ -4,9 +4,9 @@
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
+use jsonwebtoken::signature::{self, Signer, Verifier};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, EncodingKey};
 use ring::hmac::{self, Key};
-use signature::{Signer, Verifier};
 
 static PROVIDER: CryptoProvider = CryptoProvider {
     signer_factory: signer,

@@ -79,12 +79,12 @@ impl Accounts {
 
     /// Notes that a key is used today: one statement for each key, day and process.
     pub(super) async fn note_use(&self, key: Principal) -> Result<(), AccountError> {
-        let used = (key.key, self.clock.now().date());
-        if self.noted_uses.has(&used) {
+        let today = self.clock.now().date();
+        if self.noted_uses.has(&key.key, &today) {
             return Ok(());
         }
-        match self.keys.note_use(key, &used.1).await {
-            Ok(true) => self.noted_uses.add(used),
+        match self.keys.note_use(key, &today).await {
+            Ok(true) => self.noted_uses.add(key.key, today),
             Ok(false) => return Err(AccountError::Gone),
             // The request asks the database itself, and may be answered all the same.
             Err(error) => tracing::debug!(%error, "the use of a key could not be noted"),

@@ -1,19 +1,11 @@
 //! The addresses that logged in to each account: failures of strangers do not lock them out.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use moka::sync::Cache;
-
+use super::noted_today::NotedToday;
 use crate::domain::{Clock, EmailAddress, UserId};
 use crate::limits::CallerHasher;
 use crate::store::Users;
-
-/// How long a log-in is not noted again.
-const NOTED_FOR: Duration = Duration::from_hours(24);
-
-/// Log-ins that one process knows to be noted.
-const MAX_NOTED: u64 = 100_000;
 
 /// What the hashes are for.
 const USAGE: &str = "known_address";
@@ -23,20 +15,16 @@ pub(super) struct KnownAddresses {
     users: Arc<dyn Users>,
     hasher: CallerHasher,
     clock: Arc<dyn Clock>,
-    noted: Cache<(UserId, i64), ()>,
+    noted: NotedToday<(UserId, i64)>,
 }
 
 impl KnownAddresses {
     pub(super) fn new(users: Arc<dyn Users>, hasher: CallerHasher, clock: Arc<dyn Clock>) -> Self {
-        let noted = Cache::builder()
-            .max_capacity(MAX_NOTED)
-            .time_to_live(NOTED_FOR)
-            .build();
         Self {
             users,
             hasher,
             clock,
-            noted,
+            noted: NotedToday::default(),
         }
     }
 
@@ -52,18 +40,14 @@ impl KnownAddresses {
         false
     }
 
-    /// Notes a log-in. It has succeeded, also if it cannot be noted.
+    /// Notes a log-in, the first one of a day. It has succeeded, also if it cannot be noted.
     pub(super) async fn remember(&self, user: UserId, address: &str) {
-        let address = self.hash(address);
-        if self.noted.contains_key(&(user, address)) {
+        let (address, now) = (self.hash(address), self.clock.now());
+        if self.noted.has(&(user, address), &now.date()) {
             return;
         }
-        let noted = self
-            .users
-            .remember_address(user, address, self.clock.now())
-            .await;
-        match noted {
-            Ok(()) => self.noted.insert((user, address), ()),
+        match self.users.remember_address(user, address, now).await {
+            Ok(()) => self.noted.add((user, address), now.date()),
             Err(error) => tracing::debug!(%error, "an address that logged in could not be noted"),
         }
     }

@@ -18,7 +18,7 @@ mod events;
 mod hmac;
 mod keys;
 mod known_addresses;
-mod noted_uses;
+mod noted_today;
 mod own_account;
 mod password;
 mod secret;
@@ -27,7 +27,7 @@ mod token;
 
 use events::Event;
 use known_addresses::KnownAddresses;
-use noted_uses::NotedUses;
+use noted_today::NotedToday;
 
 pub use bearer::Access;
 pub use client::Client;
@@ -44,7 +44,8 @@ pub struct Accounts {
     users: Arc<dyn Users>,
     keys: Arc<dyn ApiKeys>,
     sessions: Arc<dyn Sessions>,
-    noted_uses: NotedUses,
+    /// Keys whose use today is noted.
+    noted_uses: NotedToday<TokenKey>,
     hasher: PasswordHasher,
     tokens: Tokens,
     common: CommonPasswords,
@@ -128,7 +129,7 @@ impl Accounts {
             users,
             keys: Arc::clone(&store.keys),
             sessions: Arc::clone(&store.sessions),
-            noted_uses: NotedUses::default(),
+            noted_uses: NotedToday::default(),
             hasher,
             tokens,
             common,

@@ -214,7 +214,7 @@ const SYSTEMS: &[(&str, &[&str], Option<&str>)] = &[
 impl UserAgents {
     /// Compiles the patterns: takes about 50 ms.
     pub(super) fn new() -> Self {
-        let regexes: Regexes<'static> = serde_json::from_str(include_str!("data/agents.json"))
+        let regexes: Regexes<'static> = serde_json::from_slice(include_bytes!("data/agents.json"))
             .expect("the file is a part of the program, and a test reads it");
         let browsers = user_agent::Builder::new()
             .push_all(regexes.user_agent_parsers)

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use metrics::{Counter, counter};
 
-use crate::domain::ClickClass;
+use crate::domain::{ClickClass, public_suffix};
 use crate::telemetry::metrics::{CLASSES_MADE, CLASSES_UNKNOWN};
 
 mod agents;
@@ -105,6 +105,7 @@ impl Analytics {
     /// Compiles the patterns of user agents: takes about 50 ms.
     #[must_use]
     pub fn new(countries: Countries) -> Self {
+        public_suffix::prepare();
         Self {
             agents: UserAgents::new(),
             countries,

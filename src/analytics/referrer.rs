@@ -3,6 +3,7 @@
 use url::{Host, Url};
 
 use crate::domain::Dimension;
+use crate::domain::public_suffix::{is_listed_suffix, registrable_domain};
 
 /// The longest `Referer` that is read.
 pub(super) const MAX_BYTES: usize = 1_024;
@@ -43,7 +44,7 @@ pub(super) fn host_of(referrer: &str) -> Option<String> {
     match (url.scheme(), url.host()?) {
         ("http" | "https", Host::Domain(host)) => {
             let host = host.trim_end_matches('.');
-            let domain = psl::domain_str(host);
+            let domain = registrable_domain(host);
             Some(
                 domain
                     .unwrap_or_else(|| host.trim_start_matches("www."))
@@ -77,11 +78,9 @@ fn is_app(name: &str) -> bool {
     let Some((first, rest)) = name.split_once('.') else {
         return false;
     };
-    let is_ending =
-        |label: &str| psl::suffix(label.as_bytes()).is_some_and(|suffix| suffix.is_known());
     let last = rest.rsplit('.').next().unwrap_or_default();
     let is_old = matches!(first, "com" | "net" | "org") && rest.contains('.');
-    is_old || first.len() <= 3 && is_ending(first) && !is_ending(last)
+    is_old || first.len() <= 3 && is_listed_suffix(first) && !is_listed_suffix(last)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_TYPE, LINK};
 use axum::response::{IntoResponse, Response};
-use form_urlencoded::Serializer;
 use serde::Deserialize;
+use url::form_urlencoded::Serializer;
 use utoipa::IntoParams;
 
 use super::authentication::TokenOwner;

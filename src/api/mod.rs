@@ -8,7 +8,6 @@ use axum::http::Method;
 use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::{Extension, Router};
-use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -127,7 +126,7 @@ pub fn router(
         .layer(map_response(http::with_security_headers))
         .layer(Extension(document::DocumentJson::new(&document)))
         .layer(Extension(proxies))
-        .layer(CatchPanicLayer::custom(http::panicked))
+        .layer(from_fn(http::catch_panic))
 }
 
 /// All routes, and the document that describes each. A handler's path is in its own description, and in the table

@@ -27,14 +27,17 @@ const INITIAL_CAPACITY: usize = 1 << 16;
 
 #[derive(Clone)]
 pub(super) struct L2 {
-    links: Cache<ShortCode, L2Entry, RandomState>,
+    links: Table,
     /// Codes without a link. Look-ups under way are shared here, too.
-    unknown: Cache<ShortCode, (), RandomState>,
+    unknown: Table,
     lifetimes: Arc<Lifetimes>,
     /// Write-locked while changed links are removed, read-locked while one is inserted: so no outdated link is inserted
     /// after its removal.
     changing: Arc<RwLock<()>>,
 }
+
+/// Links, or codes without one: `None`. Both have one type, so that the cache is compiled once.
+type Table = Cache<ShortCode, Option<L2Entry>, RandomState>;
 
 /// A link, and the moment before it was looked up.
 #[derive(Clone)]
@@ -58,6 +61,13 @@ struct Shared<E> {
     found: Result<LookedUp, E>,
 }
 
+fn weight(limits: CacheLimits, code: &ShortCode, entry: Option<&L2Entry>) -> u32 {
+    match entry {
+        Some(entry) => limits.weight_of_link(code, &entry.link),
+        None => CacheLimits::weight_of_unknown(code),
+    }
+}
+
 impl L2 {
     pub(super) fn new(limits: CacheLimits) -> Self {
         let evictions = metrics::counter!(CACHE_EVICTIONS);
@@ -65,7 +75,7 @@ impl L2 {
             links: Cache::builder()
                 .max_capacity(limits.link_memory())
                 .initial_capacity(INITIAL_CAPACITY)
-                .weigher(move |code, entry: &L2Entry| limits.weight_of_link(code, &entry.link))
+                .weigher(move |code, entry: &Option<L2Entry>| weight(limits, code, entry.as_ref()))
                 .time_to_idle(MAX_IDLE.max(limits.link_ttl))
                 .eviction_listener(move |_, _, cause| {
                     if cause == RemovalCause::Size {
@@ -75,7 +85,7 @@ impl L2 {
                 .build_with_hasher(RandomState::default()),
             unknown: Cache::builder()
                 .max_capacity(limits.unknown_memory())
-                .weigher(|code, ()| CacheLimits::weight_of_unknown(code))
+                .weigher(move |code, entry: &Option<L2Entry>| weight(limits, code, entry.as_ref()))
                 .time_to_live(limits.unknown_ttl)
                 .build_with_hasher(RandomState::default()),
             lifetimes: Arc::new(Lifetimes::up_to(MAX_LIFETIME.max(limits.link_ttl))),
@@ -84,7 +94,7 @@ impl L2 {
     }
 
     pub(super) async fn link(&self, code: &ShortCode) -> Option<L2Entry> {
-        self.links.get(code).await
+        self.links.get(code).await.flatten()
     }
 
     /// Whether a link has been in memory for so long that it has to be looked up again.
@@ -113,7 +123,7 @@ impl L2 {
             link: Arc::clone(&link),
             since,
         };
-        self.links.insert(code.clone(), entry).await;
+        self.links.insert(code.clone(), Some(entry)).await;
         LookedUp::Link(link)
     }
 
@@ -137,7 +147,7 @@ impl L2 {
             })
         };
         match self.unknown.try_get_with_by_ref(code, shared).await {
-            Ok(()) => Ok(LookedUp::Unknown),
+            Ok(_) => Ok(LookedUp::Unknown),
             Err(shared) => match &shared.found {
                 Err(error) => Err(error.clone()),
                 Ok(_) if shared.version != version_before.version => Ok(LookedUp::Overtaken),
@@ -165,7 +175,7 @@ impl L2 {
             if !version_before.is_current() {
                 return Ok(LookedUp::Overtaken);
             }
-            self.unknown.insert(code.clone(), ()).await;
+            self.unknown.insert(code.clone(), None).await;
             return Ok(LookedUp::Unknown);
         };
         Ok(self.insert(code, link, since, version_before).await)

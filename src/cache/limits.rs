@@ -12,8 +12,8 @@ use crate::domain::ShortCode;
 /// `load/scale --only memory` (`load/results/scale.txt`).
 const LINK_OVERHEAD: usize = 400;
 
-/// Memory of a code without a link beside its letters. Not measured apart: the record is smaller than that of a link.
-const UNKNOWN_OVERHEAD: usize = 300;
+/// Memory of a code without a link beside its letters. Not measured apart: it is that of a link without the link itself.
+const UNKNOWN_OVERHEAD: usize = 324;
 
 /// Memory of a slot of a worker's table: its entry, and the record of an evicted link that it still refers to.
 const SLOT: u64 = 128;

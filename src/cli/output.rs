@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use anstyle::{AnsiColor, Style};
+use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::Failure;

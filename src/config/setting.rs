@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::TypedValueParser;
@@ -15,18 +16,18 @@ use super::parse::{address, within};
 
 /// A parser of one setting's text. Its errors are [`ConfigError`]s, which name the setting.
 #[derive(Clone)]
-pub(super) struct Setting<F>(F);
+pub(super) struct Setting<T>(Arc<Parse<T>>);
+
+type Parse<T> = dyn Fn(&str) -> Result<T, String> + Send + Sync;
 
 /// Has clap parse a setting by a function.
-pub(super) fn setting<T, F: Fn(&str) -> Result<T, String>>(parse: F) -> Setting<F> {
-    Setting(parse)
+pub(super) fn setting<T>(
+    parse: impl Fn(&str) -> Result<T, String> + Send + Sync + 'static,
+) -> Setting<T> {
+    Setting(Arc::new(parse))
 }
 
-impl<T, F> TypedValueParser for Setting<F>
-where
-    T: Clone + Send + Sync + 'static,
-    F: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static,
-{
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Setting<T> {
     type Value = T;
 
     fn parse_ref(
@@ -50,8 +51,8 @@ where
 
 /// A setting that is absent where the text is empty.
 pub(super) fn optional<T>(
-    parse: impl Fn(&str) -> Result<T, String> + Clone,
-) -> Setting<impl Fn(&str) -> Result<Option<T>, String> + Clone> {
+    parse: impl Fn(&str) -> Result<T, String> + Send + Sync + 'static,
+) -> Setting<Option<T>> {
     setting(move |raw: &str| match raw {
         "" => Ok(None),
         raw => parse(raw).map(Some),
@@ -59,9 +60,10 @@ pub(super) fn optional<T>(
 }
 
 /// A whole number.
-pub(super) fn number<T: FromStr + PartialOrd + Display + Clone>(
-    range: RangeInclusive<T>,
-) -> Setting<impl Fn(&str) -> Result<T, String> + Clone> {
+pub(super) fn number<T>(range: RangeInclusive<T>) -> Setting<T>
+where
+    T: FromStr + PartialOrd + Display + Send + Sync + 'static,
+{
     setting(move |raw: &str| within(&range, raw))
 }
 
@@ -70,10 +72,7 @@ pub(super) fn number<T: FromStr + PartialOrd + Display + Clone>(
 pub(super) type Optional<T> = Option<T>;
 
 /// A whole number, or a default that is known at start only.
-pub(super) fn number_or(
-    default: usize,
-    range: RangeInclusive<usize>,
-) -> Setting<impl Fn(&str) -> Result<usize, String> + Clone> {
+pub(super) fn number_or(default: usize, range: RangeInclusive<usize>) -> Setting<usize> {
     setting(move |raw: &str| match raw {
         "" => Ok(default),
         raw => within(&range, raw),
@@ -81,23 +80,17 @@ pub(super) fn number_or(
 }
 
 /// A whole number of seconds.
-pub(super) fn seconds(
-    range: RangeInclusive<u64>,
-) -> Setting<impl Fn(&str) -> Result<Duration, String> + Clone> {
+pub(super) fn seconds(range: RangeInclusive<u64>) -> Setting<Duration> {
     setting(move |raw: &str| within(&range, raw).map(Duration::from_secs))
 }
 
 /// A whole number of milliseconds.
-pub(super) fn milliseconds(
-    range: RangeInclusive<u64>,
-) -> Setting<impl Fn(&str) -> Result<Duration, String> + Clone> {
+pub(super) fn milliseconds(range: RangeInclusive<u64>) -> Setting<Duration> {
     setting(move |raw: &str| within(&range, raw).map(Duration::from_millis))
 }
 
 /// A whole number of mebibytes, as bytes.
-pub(super) fn mebibytes(
-    range: RangeInclusive<u64>,
-) -> Setting<impl Fn(&str) -> Result<u64, String> + Clone> {
+pub(super) fn mebibytes(range: RangeInclusive<u64>) -> Setting<u64> {
     setting(move |raw: &str| within(&range, raw).map(|number| number << 20))
 }
 

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use url::Host;
 
 use super::embedded_address::{canonical_address, embedded_addresses};
+use super::public_suffix::public_suffix;
 
 /// A host in its one spelling: a name in lower case and punycode without the root's dot, or an address; an IPv6 address that is
 /// another way to write one of IPv4 is that one.
@@ -103,7 +104,7 @@ impl HostPattern {
         if !is_name {
             return Err(InvalidHostPattern::NoHost);
         }
-        if psl::suffix_str(&host) == Some(host.as_str()) {
+        if public_suffix(&host) == host {
             return Err(InvalidHostPattern::PublicSuffix);
         }
         Ok(Self::AndBelow(host.into()))

@@ -20,6 +20,7 @@ mod link_state;
 mod location;
 mod named_user;
 mod password;
+pub mod public_suffix;
 mod reason;
 mod registration;
 mod removal;

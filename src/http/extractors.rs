@@ -314,7 +314,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
             )));
         }
         let deserializer =
-            serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+            serde_urlencoded::Deserializer::new(url::form_urlencoded::parse(query.as_bytes()));
         serde_path_to_error::deserialize(deserializer)
             .map(Self)
             .map_err(|error| {
@@ -341,7 +341,7 @@ fn field_without_utf8(query: &str) -> Option<&str> {
 
 fn query_sentence(path: &str, fault: &str, query: &str) -> String {
     let field = if path == "." { "query" } else { path };
-    let given = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name.into_owned());
+    let given = url::form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name.into_owned());
     let given: Vec<_> = given.collect();
     if let Some(sentence) = field_error(fault, "query parameter is required", &given) {
         return sentence;

@@ -1,8 +1,12 @@
 //! Responses where no handler gives one: unknown paths, unknown methods, panics.
 
 use std::any::Any;
+use std::panic::AssertUnwindSafe;
 
+use axum::extract::Request;
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 
 use super::ApiError;
 
@@ -16,12 +20,16 @@ pub async fn method_not_allowed() -> ApiError {
     ApiError::method_not_allowed()
 }
 
-/// A handler panicked: a defect that ends one request, not the service.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that tower-http asks for"
-)]
-pub fn panicked(panic: Box<dyn Any + Send>) -> Response {
+/// Answers where a handler panics: a defect that ends one request, not the service.
+pub async fn catch_panic(request: Request, next: Next) -> Response {
+    let handled = AssertUnwindSafe(async move { next.run(request).await });
+    match handled.catch_unwind().await {
+        Ok(response) => response,
+        Err(panic) => panicked(&*panic),
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Response {
     let message = panic
         .downcast_ref::<String>()
         .map(String::as_str)

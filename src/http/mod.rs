@@ -34,7 +34,7 @@ pub use extractors::{
     BodyLimits, CodeParameter, JsonBody, OptionalJsonBody, PathCode, QueryOf, ReadBody,
     parse_object, read_body,
 };
-pub use fallback::{method_not_allowed, not_found, panicked};
+pub use fallback::{catch_panic, method_not_allowed, not_found};
 pub use html::{HTML, accepts_html, prefers_html, ranked};
 pub use json::{JSON, Json, json_line};
 pub use live::{MayListen, Unending, live_events};

@@ -2,12 +2,15 @@
 
 use std::io::{self, Read};
 
-use encoding_rs::{Decoder, DecoderResult, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
-
 /// Bytes that are read at once.
 const PART: usize = 16 * 1024;
 /// No byte of UTF-8: it stands for what cannot be decoded, so that its row is refused.
 const NOT_UTF_8: u8 = 0xff;
+/// The characters of Windows-1252 from 0x80 to 0x9f. Every other byte is the character with its number.
+const OF_WINDOWS_1252: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
 
 /// How the characters of a file are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,16 +53,6 @@ impl Encoding {
             kept = rest;
             length = fill(input, &mut part[kept..])?;
         }
-    }
-
-    fn decoder(self) -> Option<Decoder> {
-        let encoding = match self {
-            Self::Utf8 => return None,
-            Self::Utf16Le => UTF_16LE,
-            Self::Utf16Be => UTF_16BE,
-            Self::Windows1252 => WINDOWS_1252,
-        };
-        Some(encoding.new_decoder_with_bom_removal())
     }
 }
 
@@ -154,11 +147,11 @@ impl Guess {
 /// The bytes of a text in UTF-8, without a byte order mark.
 pub(super) struct Decoded<R> {
     input: R,
-    /// `None`: the input is UTF-8 already.
-    decoder: Option<Decoder>,
+    encoding: Encoding,
     /// Nothing was read yet.
     is_new: bool,
     is_ended: bool,
+    /// What is read and not decoded; at first half a character of the part before.
     bytes: Vec<u8>,
     text: Vec<u8>,
     taken: usize,
@@ -169,7 +162,7 @@ impl<R: Read> Decoded<R> {
     pub(super) fn new(input: R, encoding: Encoding) -> Self {
         Self {
             input,
-            decoder: encoding.decoder(),
+            encoding,
             is_new: true,
             is_ended: false,
             bytes: Vec::new(),
@@ -181,34 +174,52 @@ impl<R: Read> Decoded<R> {
     fn decode_next(&mut self) -> io::Result<()> {
         self.text.clear();
         self.taken = 0;
-        self.bytes.resize(PART, 0);
-        let length = fill(&mut self.input, &mut self.bytes)?;
+        let kept = self.bytes.len();
+        self.bytes.resize(kept + PART, 0);
+        let length = fill(&mut self.input, &mut self.bytes[kept..])?;
         self.is_ended = length < PART;
-        self.bytes.truncate(length);
-        let Some(decoder) = &mut self.decoder else {
-            let mark: &[u8] = if self.is_new { b"\xef\xbb\xbf" } else { b"" };
-            let text = self.bytes.strip_prefix(mark).unwrap_or(&self.bytes);
-            self.text.extend_from_slice(text);
-            self.is_new = false;
-            return Ok(());
-        };
-        let mut rest = &self.bytes[..];
-        loop {
-            let from = self.text.len();
-            let room = decoder.max_utf8_buffer_length_without_replacement(rest.len());
-            self.text.resize(from + room.unwrap_or(4 * PART), 0);
-            let (outcome, read, written) = decoder.decode_to_utf8_without_replacement(
-                rest,
-                &mut self.text[from..],
-                self.is_ended,
-            );
-            self.text.truncate(from + written);
-            rest = &rest[read..];
-            match outcome {
-                DecoderResult::InputEmpty => return Ok(()),
-                DecoderResult::OutputFull => {}
-                DecoderResult::Malformed(..) => self.text.push(NOT_UTF_8),
+        self.bytes.truncate(kept + length);
+        match self.encoding {
+            Encoding::Utf8 => self.text.append(&mut self.bytes),
+            Encoding::Utf16Le => self.decode_utf_16(u16::from_le_bytes),
+            Encoding::Utf16Be => self.decode_utf_16(u16::from_be_bytes),
+            Encoding::Windows1252 => {
+                let bytes = self.bytes.drain(..);
+                let chars = bytes.map(|byte| match byte {
+                    0x80..=0x9f => OF_WINDOWS_1252[usize::from(byte - 0x80)],
+                    _ => char::from(byte),
+                });
+                self.text.extend(chars.collect::<String>().into_bytes());
             }
+        }
+        let mark = "\u{feff}".as_bytes();
+        if std::mem::take(&mut self.is_new) && self.text.starts_with(mark) {
+            self.taken = mark.len();
+        }
+        Ok(())
+    }
+
+    fn decode_utf_16(&mut self, unit_of: fn([u8; 2]) -> u16) {
+        let mut units: Vec<_> = self
+            .bytes
+            .chunks_exact(2)
+            .map(|pair| unit_of([pair[0], pair[1]]))
+            .collect();
+        // The second half of the last character may come with the next part.
+        units.pop_if(|last| !self.is_ended && matches!(last, 0xd800..0xdc00));
+        self.bytes.drain(..2 * units.len());
+        for decoded in char::decode_utf16(units) {
+            match decoded {
+                Ok(char) => {
+                    let mut bytes = [0; 4];
+                    let bytes = char.encode_utf8(&mut bytes).as_bytes();
+                    self.text.extend_from_slice(bytes);
+                }
+                Err(_) => self.text.push(NOT_UTF_8),
+            }
+        }
+        if self.is_ended && !self.bytes.is_empty() {
+            self.text.push(NOT_UTF_8);
         }
     }
 }
@@ -230,7 +241,7 @@ impl<R: Read> Read for Decoded<R> {
 impl std::fmt::Display for Encoding {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
-            Self::Utf8 => UTF_8.name(),
+            Self::Utf8 => "UTF-8",
             Self::Utf16Le | Self::Utf16Be => "UTF-16",
             Self::Windows1252 => "Windows-1252",
         })
@@ -292,6 +303,13 @@ mod tests {
             let high_first = read(&utf_16(&text, u16::to_be_bytes));
             assert_eq!(high_first, (Encoding::Utf16Be, kept));
         }
+    }
+
+    #[test]
+    fn quotes_and_dashes_of_windows_1252_are_read() {
+        let (encoding, text) = read(b"\x93\x8cuvre\x94 \x96 \x85 \x9e");
+        assert_eq!(encoding, Encoding::Windows1252);
+        assert_eq!(text, "“Œuvre” – … ž".as_bytes());
     }
 
     #[test]

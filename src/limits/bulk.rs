@@ -1,7 +1,6 @@
 //! The limit of links that are made many at once: the same rate as for single links, over a window that is long enough for
 //! a whole call. So one call is possible, and calls in a row are no faster than single links.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Limiter, MINUTE, TooMany};
@@ -10,6 +9,9 @@ use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Links of one call at most.
 pub const MAX_BULK: u32 = 10_000;
+
+/// The longest window: that of a limit of one link per minute.
+pub(super) const MAX_WINDOW: Duration = Duration::from_mins(MAX_BULK as u64);
 
 /// The limit's name in Redis and in metrics.
 const NAME: &str = "bulk";
@@ -45,8 +47,7 @@ impl Limiter {
 
     /// Adds in Redis, or here where there is none or it is away; returns the sum.
     async fn add_bulk(&self, counter: (u64, u64), more: i64, seconds: u64) -> i64 {
-        let here = self.bulk.get_with(counter, Default::default);
-        let here = here.fetch_add(more, Ordering::Relaxed) + more;
+        let here = self.bulk.of(counter).add(more);
         let (account, window) = counter;
         let Some(redis) = self.redis.as_ref().map(|shards| shards.of_number(account)) else {
             return here;

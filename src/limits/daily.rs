@@ -6,12 +6,11 @@
 
 use std::time::Duration;
 
-use super::added::Added;
-use super::{Limiter, TooMany};
+use super::{Counter, Limiter, TooMany};
 use crate::redis::scripts;
 use crate::telemetry::metrics::LIMIT_HITS;
 
-const DAY: Duration = Duration::from_hours(24);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 
 /// The part of a limit that an instance gathers.
 const GATHERED_PART: i64 = 64;
@@ -102,10 +101,10 @@ impl Limiter {
         (is_limited && limit > 0).then(|| i64::try_from(limit).unwrap_or(i64::MAX))
     }
 
-    fn added_today(&self, what: Daily, address: &str) -> ((u64, u64), Added) {
+    fn added_today(&self, what: Daily, address: &str) -> ((u64, u64), Counter) {
         let day = self.clock.now().unix_seconds() / DAY.as_secs();
         let counter = (self.hasher.hash(what.name(), &[address]), day);
-        (counter, self.daily.get_with(counter, Added::default))
+        (counter, self.daily.of(counter))
     }
 
     async fn share(&self, what: Daily, (address, day): (u64, u64), more: i64) -> Option<i64> {

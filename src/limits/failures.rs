@@ -5,18 +5,15 @@
 //! no stranger can lock an owner out.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use moka::sync::Cache;
-
-use super::{CallerHasher, CurrentLimits, TooMany};
+use super::{CallerHasher, Counter, Counters, CurrentLimits, TooMany};
 use crate::domain::Clock;
 use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Counters that one process keeps at once.
-const MAX_COUNTERS: u64 = 200_000;
+const MAX_COUNTERS: usize = 200_000;
 
 /// What failures are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,9 +41,6 @@ impl Scope {
     }
 }
 
-/// One counter: whose failures, and in which window.
-type Counter = (Scope, u64, u64);
-
 /// Counts failures; cheap to clone.
 #[derive(Clone)]
 pub struct FailureLimiter {
@@ -54,7 +48,7 @@ pub struct FailureLimiter {
     redis: Option<RedisShards>,
     hasher: CallerHasher,
     clock: Arc<dyn Clock>,
-    local: Cache<Counter, Arc<AtomicI64>>,
+    local: Counters,
 }
 
 /// One attempt to log in, which counts as a failure unless [`FailureGuard::forgive`] takes it back.
@@ -65,8 +59,10 @@ pub struct FailureGuard {
 }
 
 struct Counted {
-    counter: Counter,
-    local: Arc<AtomicI64>,
+    scope: Scope,
+    /// Whose failures, and in which window.
+    key: (u64, u64),
+    local: Counter,
     in_redis: bool,
 }
 
@@ -79,10 +75,7 @@ impl FailureLimiter {
         hasher: CallerHasher,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let local = Cache::builder()
-            .max_capacity(MAX_COUNTERS)
-            .time_to_live(2 * Scope::Account.window())
-            .build();
+        let local = Counters::new(MAX_COUNTERS, 2 * Scope::Account.window());
         Self {
             limits,
             redis,
@@ -131,12 +124,13 @@ impl FailureLimiter {
         }
     }
 
-    async fn add(&self, (scope, key, window): Counter, more: i64) -> Option<i64> {
-        let redis = self.redis.as_ref()?.of_number(key);
+    async fn add(&self, scope: Scope, key: (u64, u64), more: i64) -> Option<i64> {
+        let (caller, window) = key;
+        let redis = self.redis.as_ref()?.of_number(caller);
         if !redis.is_up() {
             return None;
         }
-        let key = redis.keys().limit(scope.name(), key, window);
+        let key = redis.keys().limit(scope.name(), caller, window);
         let mut call = scripts::COUNT_ATTEMPTS.call(&[&key]);
         call.arg(more).arg(2 * scope.window().as_secs());
         redis.query(&call, redis.deadline()).await.ok()
@@ -150,7 +144,7 @@ impl FailureGuard {
     }
 
     /// Counts one more, unless the limit is reached.
-    async fn count(&mut self, scope: Scope, key: u64, limit: u32) -> Result<(), TooMany> {
+    async fn count(&mut self, scope: Scope, caller: u64, limit: u32) -> Result<(), TooMany> {
         if limit == 0 {
             return Ok(());
         }
@@ -159,17 +153,18 @@ impl FailureGuard {
             self.limiter.clock.now().unix_seconds(),
             scope.window().as_secs(),
         );
-        let counter = (scope, key, now / seconds);
-        let local = self.limiter.local.get_with(counter, Arc::default);
-        let here = local.fetch_add(1, Ordering::Relaxed) + 1;
+        let key = (caller, now / seconds);
+        let local = self.limiter.local.of(key);
+        let here = local.add(1);
         // A flood at this instance causes no further calls.
         let of_all = if here <= limit {
-            self.limiter.add(counter, 1).await
+            self.limiter.add(scope, key, 1).await
         } else {
             None
         };
         self.counted.push(Counted {
-            counter,
+            scope,
+            key,
             local,
             in_redis: of_all.is_some(),
         });
@@ -186,10 +181,11 @@ impl FailureGuard {
 
     async fn take_back(&mut self) {
         for counted in self.counted.drain(..) {
-            counted.local.fetch_sub(1, Ordering::Relaxed);
+            counted.local.add(-1);
             if counted.in_redis {
                 // Where Redis went away meanwhile, it counts one too many until the window ends.
-                let _ = self.limiter.add(counted.counter, -1).await;
+                let Counted { scope, key, .. } = counted;
+                let _ = self.limiter.add(scope, key, -1).await;
             }
         }
     }

@@ -5,12 +5,9 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use moka::sync::Cache;
-
-use super::{CurrentLimits, MAX_CALLERS, MINUTE, TooMany};
+use super::{Counters, CurrentLimits, MAX_CALLERS, MINUTE, TooMany};
 use crate::domain::Clock;
 use crate::telemetry::metrics::LIMIT_HITS;
 
@@ -22,22 +19,18 @@ pub struct MissLimiter {
     /// Keyed by the process: no stranger finds an address whose counter is another's.
     hasher: RandomState,
     /// By a hash of the address, and the minute.
-    misses: Cache<(u64, u64), Arc<AtomicU32>>,
+    misses: Counters,
 }
 
 impl MissLimiter {
     /// Holds the limit that is in force at each moment.
     #[must_use]
     pub fn new(limits: CurrentLimits, clock: Arc<dyn Clock>) -> Self {
-        let misses = Cache::builder()
-            .max_capacity(MAX_CALLERS)
-            .time_to_live(2 * MINUTE)
-            .build();
         Self {
             limits,
             clock,
             hasher: RandomState::new(),
-            misses,
+            misses: Counters::new(MAX_CALLERS, 2 * MINUTE),
         }
     }
 
@@ -51,8 +44,8 @@ impl MissLimiter {
             return Ok(());
         }
         let (key, retry_after) = self.key(address);
-        let misses = self.misses.get(&key);
-        if misses.is_none_or(|misses| misses.load(Ordering::Relaxed) < limit) {
+        let misses = self.misses.find(key);
+        if misses.is_none_or(|misses| misses.sums().shared < i64::from(limit)) {
             return Ok(());
         }
         metrics::counter!(LIMIT_HITS, "limit" => "misses").increment(1);
@@ -62,8 +55,7 @@ impl MissLimiter {
     /// Notes that no link had the code that was looked up for an address.
     pub fn count(&self, address: &str) {
         let (key, _) = self.key(address);
-        let misses = self.misses.get_with(key, Arc::default);
-        misses.fetch_add(1, Ordering::Relaxed);
+        self.misses.of(key).add(1);
     }
 
     /// The counter of an address, and how long it is in use.

@@ -3,30 +3,27 @@
 //! Windows are fixed: simple, one script call, and exact enough for limits that no person reaches. At worst twice the
 //! limit passes around the turn of a window.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
-
-use moka::sync::Cache;
 
 use crate::domain::{Clock, Limits};
 use crate::redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
-mod added;
 mod at_once;
 mod bulk;
 mod caller_hash;
+mod counters;
 mod daily;
 mod failures;
 mod misses;
 mod searches;
 mod waiting_room;
 
-use added::Added;
 pub use at_once::{AtOnce, Full, Place};
 pub use bulk::MAX_BULK;
 pub use caller_hash::CallerHasher;
+use counters::{Counter, Counters};
 pub use daily::Daily;
 pub use failures::{FailureGuard, FailureLimiter};
 pub use misses::MissLimiter;
@@ -45,7 +42,7 @@ const LARGE: u32 = 1_000;
 const LOCAL_PART: u32 = 8;
 
 /// Callers that one process keeps count of at once.
-const MAX_CALLERS: u64 = 100_000;
+const MAX_CALLERS: usize = 100_000;
 
 /// Reports of links per minute and address: more than a person writes.
 const REPORTS: u32 = 20;
@@ -112,9 +109,9 @@ pub struct Limiter {
     redis: Option<RedisShards>,
     hasher: CallerHasher,
     clock: Arc<dyn Clock>,
-    local: Cache<(Action, u64, u64), Arc<CountHere>>,
-    bulk: Cache<(u64, u64), Arc<AtomicI64>>,
-    daily: Cache<(u64, u64), Added>,
+    local: Counters,
+    bulk: Counters,
+    daily: Counters,
 }
 
 impl Limiter {
@@ -126,18 +123,14 @@ impl Limiter {
         hasher: CallerHasher,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let local = Cache::builder()
-            .max_capacity(MAX_CALLERS)
-            .time_to_live(2 * MINUTE)
-            .build();
         Self {
             limits,
             redis,
             hasher,
             clock,
-            local,
-            bulk: Cache::new(MAX_CALLERS),
-            daily: Cache::new(MAX_CALLERS),
+            local: Counters::new(MAX_CALLERS, 2 * MINUTE),
+            bulk: Counters::new(MAX_CALLERS, bulk::MAX_WINDOW),
+            daily: Counters::new(MAX_CALLERS, daily::DAY),
         }
     }
 
@@ -166,19 +159,19 @@ impl Limiter {
         let window = now / MINUTE.as_secs();
         // Callers are addresses and e-mails: only a hash of them is kept, the same on all instances.
         let caller = self.hasher.hash(action.name(), &[caller]);
-        let here = self.local.get_with((action, caller, window), Arc::default);
+        let here = self.local.of((caller, window));
         let count = match here.count(action, limit) {
             Counted::Here(count) => count,
             Counted::ForRedis { count, backlog } => {
                 let counted = self.count_in_redis(action, caller, window, backlog).await;
                 if counted.is_none() {
-                    here.backlog.fetch_add(backlog, Ordering::Relaxed);
+                    here.is_not_shared(backlog);
                 }
                 // The count in Redis is lower if Redis lost data meanwhile.
                 counted.unwrap_or_default().max(count)
             }
         };
-        if count <= limit {
+        if count <= i64::from(limit) {
             return Ok(());
         }
         metrics::counter!(LIMIT_HITS, "limit" => action.name()).increment(1);
@@ -191,8 +184,8 @@ impl Limiter {
         action: Action,
         caller: u64,
         window: u64,
-        more: u32,
-    ) -> Option<u32> {
+        more: i64,
+    ) -> Option<i64> {
         let redis = self.redis.as_ref()?.of_number(caller);
         if !redis.is_up() {
             return None;
@@ -204,39 +197,38 @@ impl Limiter {
     }
 }
 
-/// The attempts of one caller in one window on this process.
-#[derive(Default)]
-struct CountHere {
-    counted: AtomicU32,
-    /// How many of them are not counted in Redis yet.
-    backlog: AtomicU32,
-}
-
 /// Where the exact count is.
 enum Counted {
     /// In this process, as far as the limit goes.
-    Here(u32),
+    Here(i64),
     /// In Redis, once `backlog` is added there, which includes this attempt.
-    ForRedis { count: u32, backlog: u32 },
+    ForRedis { count: i64, backlog: i64 },
 }
 
-impl CountHere {
-    /// Counts one more.
+impl Counter {
+    /// Counts one more attempt.
     fn count(&self, action: Action, limit: u32) -> Counted {
-        let count = self
-            .counted
-            .fetch_add(1, Ordering::Relaxed)
-            .saturating_add(1);
-        if count <= local_part(action, limit) {
-            self.backlog.fetch_add(1, Ordering::Relaxed);
+        let mut sums = self.sums();
+        let count = sums.shared.saturating_add(sums.gathered).saturating_add(1);
+        if count <= i64::from(local_part(action, limit)) {
+            sums.gathered += 1;
             return Counted::Here(count);
         }
-        if count > limit && self.backlog.load(Ordering::Relaxed) == 0 {
+        if count > i64::from(limit) && sums.gathered == 0 {
             // Redis has counted every attempt that could pass: a flood causes no further calls.
+            sums.shared = count;
             return Counted::Here(count);
         }
-        let backlog = self.backlog.swap(0, Ordering::Relaxed).saturating_add(1);
+        let backlog = std::mem::take(&mut sums.gathered) + 1;
+        sums.shared += backlog;
         Counted::ForRedis { count, backlog }
+    }
+
+    /// Redis could not be told of a backlog.
+    fn is_not_shared(&self, backlog: i64) {
+        let mut sums = self.sums();
+        sums.shared -= backlog;
+        sums.gathered += backlog;
     }
 }
 

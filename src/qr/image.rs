@@ -1,9 +1,11 @@
 //! A code as an image: SVG or PNG.
 
 use std::fmt::Write;
+use std::io;
 use std::ops::RangeInclusive;
 
-use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
+use flate2::write::ZlibEncoder;
+use flate2::{Compression, Crc};
 
 use super::{Colors, QrCode, QrError};
 
@@ -93,19 +95,38 @@ impl<'a> Image<'a> {
             .map_err(|error| QrError::Png(error.to_string()))
     }
 
-    fn write_png(&self) -> Result<Vec<u8>, EncodingError> {
-        let mut png = Vec::new();
-        let mut encoder = Encoder::new(&mut png, self.size, self.size);
-        encoder.set_color(ColorType::Indexed);
-        encoder.set_depth(BitDepth::One);
-        encoder.set_palette([self.colors.light().rgb(), self.colors.dark().rgb()].concat());
-        // Most rows are the same as the row above: the fast compression makes files of a few kilobytes.
-        encoder.set_compression(Compression::Fast);
-        encoder.set_filter(Filter::Up);
-        let mut writer = encoder.write_header()?;
-        writer.write_image_data(&self.pixels())?;
-        writer.finish()?;
+    fn write_png(&self) -> io::Result<Vec<u8>> {
+        let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+        let size = self.size.to_be_bytes();
+        // One bit for each pixel: a number of the palette.
+        add_chunk(
+            &mut png,
+            *b"IHDR",
+            &[&size[..], &size, &[1, 3, 0, 0, 0]].concat(),
+        );
+        let palette = [self.colors.light().rgb(), self.colors.dark().rgb()].concat();
+        add_chunk(&mut png, *b"PLTE", &palette);
+        add_chunk(&mut png, *b"IDAT", &self.compressed()?);
+        add_chunk(&mut png, *b"IEND", &[]);
         Ok(png)
+    }
+
+    /// Each row as its difference from the row above, which is mostly none: so an image has a few kilobytes.
+    fn compressed(&self) -> io::Result<Vec<u8>> {
+        const DIFFERENCE: u8 = 2;
+        let bytes = (self.size as usize).div_ceil(8);
+        let mut rows = ZlibEncoder::new(Vec::new(), Compression::fast());
+        let mut above = vec![0; bytes];
+        for row in self.pixels().chunks(bytes) {
+            io::Write::write_all(&mut rows, &[DIFFERENCE])?;
+            let difference = row.iter().zip(&above);
+            let difference: Vec<_> = difference
+                .map(|(pixels, above)| pixels.wrapping_sub(*above))
+                .collect();
+            io::Write::write_all(&mut rows, &difference)?;
+            above.copy_from_slice(row);
+        }
+        rows.finish()
     }
 
     /// The pixels from top to bottom, eight in a byte; 1 is dark.
@@ -131,6 +152,19 @@ impl<'a> Image<'a> {
         }
         pixels
     }
+}
+
+/// A part of a PNG: its length, its name, its data, and the check of both.
+fn add_chunk(png: &mut Vec<u8>, name: [u8; 4], data: &[u8]) {
+    // An image has at most 2,048 rows of 257 bytes.
+    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    let mut check = Crc::new();
+    check.update(&name);
+    check.update(data);
+    png.extend_from_slice(&length.to_be_bytes());
+    png.extend_from_slice(&name);
+    png.extend_from_slice(data);
+    png.extend_from_slice(&check.sum().to_be_bytes());
 }
 
 #[cfg(test)]

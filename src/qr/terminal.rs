@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anstyle::AnsiColor;
+use clap::builder::styling::AnsiColor;
 
 use super::QrCode;
 

@@ -1,7 +1,7 @@
 //! Commands and calls of scripts, ready to be sent.
 
-use redis::aio::ConnectionLike;
-use redis::{Cmd, ErrorKind, FromRedisValue, ServerErrorKind, ToRedisArgs};
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, ErrorKind, ServerErrorKind, ToRedisArgs, Value};
 
 use super::failure::RedisFailure;
 
@@ -53,10 +53,10 @@ impl Call {
         self
     }
 
-    pub(super) async fn send<T: FromRedisValue>(
+    pub(super) async fn send(
         &self,
-        connection: &mut impl ConnectionLike,
-    ) -> Result<T, RedisFailure> {
+        connection: &mut MultiplexedConnection,
+    ) -> Result<Value, RedisFailure> {
         let reply = self.command.query_async(connection).await;
         let (Some(body), Err(error)) = (self.body, &reply) else {
             return reply.map_err(RedisFailure::from);

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use redis::FromRedisValue;
 use redis::aio::MultiplexedConnection;
+use redis::{FromRedisValue, RedisError, Value};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
@@ -66,6 +66,11 @@ impl DedicatedConnection {
     /// # Errors
     /// [`RedisFailure`].
     pub async fn query<T: FromRedisValue>(&self, call: &Call) -> Result<T, RedisFailure> {
+        let reply = self.reply(call).await?;
+        T::from_redis_value(reply).map_err(|error| self.failed(RedisError::from(error).into()))
+    }
+
+    async fn reply(&self, call: &Call) -> Result<Value, RedisFailure> {
         let deadline = Instant::now() + self.redis.deadline();
         self.redis.count_command();
         let failure = match self.attempt(call, deadline).await {
@@ -80,16 +85,16 @@ impl DedicatedConnection {
                 Err(_) => failure,
             },
         };
-        counter_of_shard(REDIS_ERRORS, self.redis.shard()).increment(1);
-        self.redis.trip(&failure);
-        Err(failure)
+        Err(self.failed(failure))
     }
 
-    async fn attempt<T: FromRedisValue>(
-        &self,
-        call: &Call,
-        deadline: Instant,
-    ) -> Result<T, AttemptError> {
+    fn failed(&self, failure: RedisFailure) -> RedisFailure {
+        counter_of_shard(REDIS_ERRORS, self.redis.shard()).increment(1);
+        self.redis.trip(&failure);
+        failure
+    }
+
+    async fn attempt(&self, call: &Call, deadline: Instant) -> Result<Value, AttemptError> {
         let master = self.redis.master().map_err(AttemptError::Failed)?;
         let cuts = self.redis.cuts();
         let (started, connection) = self.connection(master, cuts).await;

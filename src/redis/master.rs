@@ -15,6 +15,7 @@ use deadpool_redis::{Hook, HookError, Manager, Pool, PoolConfig, Runtime};
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, FromRedisValue,
+    RedisError, Value,
 };
 use tokio::time::timeout;
 
@@ -174,6 +175,10 @@ impl Candidate {
     /// # Errors
     /// [`RedisFailure`].
     pub async fn query<T: FromRedisValue>(&mut self, call: &Call) -> Result<T, RedisFailure> {
+        Ok(T::from_redis_value(self.reply(call).await?).map_err(RedisError::from)?)
+    }
+
+    async fn reply(&mut self, call: &Call) -> Result<Value, RedisFailure> {
         timeout(CANDIDATE_TIMEOUT, call.send(&mut self.connection))
             .await
             .unwrap_or_else(|_| Err(RedisFailure::late()))
@@ -275,11 +280,13 @@ async fn info(
 ) -> Result<String, RedisFailure> {
     let mut info = redis::cmd("INFO");
     info.arg(section);
-    timeout(CANDIDATE_TIMEOUT, Call::plain(info).send(connection))
+    let reply = timeout(CANDIDATE_TIMEOUT, Call::plain(info).send(connection))
         .await
         .map_err(|_| RedisFailure::late())
         .flatten()
-        .map_err(RedisFailure::of_a_read)
+        .map_err(RedisFailure::of_a_read)?;
+    let text = String::from_redis_value(reply).map_err(RedisError::from);
+    text.map_err(|error| RedisFailure::from(error).of_a_read())
 }
 
 /// The first of `servers`, or of those that they redirect to, which keeps the data set with these keys and whose replication

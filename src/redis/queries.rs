@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use deadpool_redis::PoolError;
-use redis::FromRedisValue;
+use redis::{FromRedisValue, RedisError, Value};
 use tokio::time::timeout;
 
 use super::call::Call;
@@ -59,6 +59,11 @@ impl RedisShard {
         call: &Call,
         deadline: Duration,
     ) -> Result<T, RedisFailure> {
+        let reply = self.reply(call, deadline).await?;
+        T::from_redis_value(reply).map_err(|error| self.failed(RedisError::from(error).into()))
+    }
+
+    async fn reply(&self, call: &Call, deadline: Duration) -> Result<Value, RedisFailure> {
         self.count_command();
         let master = self.master()?;
         let work = async {
@@ -79,11 +84,14 @@ impl RedisShard {
         let answer = timeout(deadline, Box::pin(work)).await;
         answer
             .unwrap_or_else(|_| Err(RedisFailure::late()))
-            .inspect_err(|failure| {
-                counter_of_shard(REDIS_ERRORS, self.shard()).increment(1);
-                if matches!(failure, RedisFailure::OtherTerm(_)) {
-                    self.trip(failure);
-                }
-            })
+            .map_err(|failure| self.failed(failure))
+    }
+
+    fn failed(&self, failure: RedisFailure) -> RedisFailure {
+        counter_of_shard(REDIS_ERRORS, self.shard()).increment(1);
+        if matches!(failure, RedisFailure::OtherTerm(_)) {
+            self.trip(&failure);
+        }
+        failure
     }
 }

@@ -116,5 +116,5 @@ impl HistoryWatch {
 /// What a shard remembers; nothing where that is unreadable.
 async fn remembered(redis: &RedisShard) -> Result<Option<HistoryNote>, RedisFailure> {
     let note = redis.history().await?;
-    Ok(note.and_then(|note| serde_json::from_str(&note).ok()))
+    Ok(note.and_then(|note| serde_json::from_slice(note.as_bytes()).ok()))
 }

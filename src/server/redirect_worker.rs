@@ -1,5 +1,6 @@
 //! The redirect path of one worker, and the tasks that have to run for it.
 
+use futures_util::FutureExt;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -28,20 +29,22 @@ impl RedirectTasks {
     pub(super) fn spawn(self, drained: &CancellationToken) -> JoinHandle<()> {
         for batcher in self.lookup_batchers {
             // Ends with the redirect path. Should it die, look-ups go to the database one by one.
-            tokio::spawn(batcher.run());
+            tokio::spawn(batcher.run().boxed());
         }
         let mut delivering = JoinSet::new();
         for (shard, delivery) in Shard::all(Shard::MAX_COUNT).zip(self.deliveries) {
             let (recorders, drained) = (self.recorders.clone(), drained.clone());
-            delivering.spawn(async move {
+            let recording = async move {
                 let recorder = recorders.of(shard);
                 recorder.run(delivery, drained.cancelled_owned()).await;
-            });
+            };
+            delivering.spawn(recording.boxed());
         }
-        tokio::spawn(async move {
+        let ending = async move {
             while let Some(ended) = delivering.join_next().await {
                 ended.expect("its panic is this task's, too");
             }
-        })
+        };
+        tokio::spawn(ending.boxed())
     }
 }

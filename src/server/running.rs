@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::signal::unix::Signal;
@@ -67,8 +68,11 @@ impl Running {
             tasks: redirect_tasks,
         } = app.redirect_worker();
         let delivering = redirect_tasks.spawn(&drained);
-        tasks.spawn(async move { delivering.await.expect("its panic is this task's, too") });
-        tasks.spawn(Arc::clone(&app.grants).run(drained.clone().cancelled_owned()));
+        // Boxed, as all long tasks: so one kind of task is compiled, and not one for each.
+        let delivering = async move { delivering.await.expect("its panic is this task's, too") };
+        tasks.spawn(delivering.boxed());
+        let granting = Arc::clone(&app.grants).run(drained.clone().cancelled_owned());
+        tasks.spawn(granting.boxed());
 
         let live = app.live_counts(&shutdown);
         let state = app.api_state(
@@ -96,11 +100,8 @@ impl Running {
             pages,
         );
         if let Some(listener) = listeners.metrics {
-            tasks.spawn(metrics_listener::serve(
-                listener,
-                metrics.clone(),
-                shutdown.clone(),
-            ));
+            let serving = metrics_listener::serve(listener, metrics.clone(), shutdown.clone());
+            tasks.spawn(serving.boxed());
         }
         let workers = Workers::start(
             config.workers,
@@ -115,13 +116,14 @@ impl Running {
             &shutdown,
             &drained,
         )?;
-        tasks.spawn(listener::accept(
+        let accepting = listener::accept(
             listeners.public,
             workers.inboxes(),
             Connections::new(&config.guards, proxies),
             RequestIds::new().map_err(io::Error::from)?,
             shutdown.clone(),
-        ));
+        );
+        tasks.spawn(accepting.boxed());
         let probes = jobs::spawn(&mut tasks, &app, config.flush_interval, metrics, &shutdown);
         Ok(Self {
             shutdown,
@@ -144,9 +146,10 @@ impl Running {
     ) {
         let draining = self.shutdown.draining_token();
         let reloading = reload::run(hangup, config, current, limits, log);
-        self.tasks.spawn(async move {
+        let reloading = async move {
             draining.run_until_cancelled(reloading).await;
-        });
+        };
+        self.tasks.spawn(reloading.boxed());
     }
 
     /// Serves until a shutdown is requested or a part of the service dies, then stops within `limit`.

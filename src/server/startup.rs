@@ -288,27 +288,50 @@ pub(super) async fn retry<T>(
     limit: Duration,
     attempt: impl AsyncFn() -> Result<T, AttemptError>,
 ) -> Result<T, AttemptError> {
-    let deadline = started + limit;
-    let mut pause = FIRST_PAUSE;
+    let mut pauses = Pauses {
+        dependency,
+        deadline: started + limit,
+        limit,
+        next: FIRST_PAUSE,
+    };
     loop {
-        let reason = match attempt().await {
+        match attempt().await {
             Ok(value) => return Ok(value),
-            Err(permanent @ AttemptError::Permanent(_)) => return Err(permanent),
+            Err(error) => pauses.pause(error).await?,
+        }
+    }
+}
+
+/// The pauses between attempts, each longer than the one before.
+struct Pauses {
+    dependency: &'static str,
+    deadline: Instant,
+    limit: Duration,
+    next: Duration,
+}
+
+impl Pauses {
+    /// Waits after an error that may pass, unless the limit is reached.
+    async fn pause(&mut self, error: AttemptError) -> Result<(), AttemptError> {
+        let reason = match error {
+            permanent @ AttemptError::Permanent(_) => return Err(permanent),
             // Parsers explain themselves on several lines; the log has one.
-            Err(AttemptError::Transient(reason)) => reason.lines().collect::<Vec<_>>().join("; "),
+            AttemptError::Transient(reason) => reason.lines().collect::<Vec<_>>().join("; "),
         };
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            let waited = limit.as_secs();
+            let waited = self.limit.as_secs();
             return Err(AttemptError::Transient(format!(
                 "given up after {waited} s: {reason}"
             )));
         }
         tracing::warn!(
-            "{dependency}: {reason}; trying again for another {} s",
+            "{}: {reason}; trying again for another {} s",
+            self.dependency,
             left.as_secs()
         );
-        sleep(pause.min(left)).await;
-        pause = (pause * 2).min(MAX_PAUSE);
+        sleep(self.next.min(left)).await;
+        self.next = (self.next * 2).min(MAX_PAUSE);
+        Ok(())
     }
 }

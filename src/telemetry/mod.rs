@@ -4,7 +4,6 @@ use std::io;
 use std::time::Instant;
 
 use anstream::{AutoStream, ColorChoice};
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -14,12 +13,14 @@ pub mod cpu;
 pub mod exposition;
 pub mod histogram;
 pub mod line;
+mod log_writer;
 pub mod metrics;
 pub mod redirects;
 pub mod requests;
 pub mod throttle;
 pub mod traces;
 
+pub use log_writer::LogGuard;
 use traces::Traces;
 
 /// The form of the log.
@@ -31,13 +32,9 @@ pub enum LogFormat {
     Json,
 }
 
-/// Max lines of the log that wait to be written; further ones are dropped.
-const MAX_BUFFERED_LINES: usize = 8_192;
-
 /// Starts logging to standard error, and tracing if a collector is given; later calls change nothing.
 ///
-/// A separate thread writes the log, so that no request waits for a paused terminal or a slow reader. Buffered lines are
-/// written when the guard is dropped, within a second.
+/// Buffered lines are written when the guard is dropped, within a second.
 ///
 /// # Errors
 /// [`WrongFilter`].
@@ -45,15 +42,13 @@ pub fn start_logging(
     format: LogFormat,
     filter: &str,
     traces: Option<&Traces>,
-) -> Result<(LogFilter, WorkerGuard), WrongFilter> {
+) -> Result<(LogFilter, LogGuard), WrongFilter> {
     let (filter, handle) = reload::Layer::new(parse(filter)?);
     let colours = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-    let (writer, guard) = NonBlockingBuilder::default()
-        .buffered_lines_limit(MAX_BUFFERED_LINES)
-        .lossy(true)
-        .thread_name("log")
-        .finish(io::stderr());
-    let lines = fmt::layer().with_writer(writer).with_ansi(colours);
+    let (writer, guard) = log_writer::start(io::stderr()).expect("the system starts threads");
+    let lines = fmt::layer()
+        .with_writer(move || writer.clone())
+        .with_ansi(colours);
     let lines = match format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => {

@@ -30,20 +30,24 @@ impl FailureLog {
 
     /// Notes the outcome of one run of the work.
     pub fn note<E: Display>(&mut self, outcome: &Result<(), E>) {
+        self.note_error(outcome.as_ref().err().map(|error| error as &dyn Display));
+    }
+
+    fn note_error(&mut self, error: Option<&dyn Display>) {
         let (work, now) = (self.work, Instant::now());
-        match (outcome, &mut self.failing) {
-            (Ok(()), None) => {}
-            (Ok(()), Some(failing)) => {
+        match (error, &mut self.failing) {
+            (None, None) => {}
+            (None, Some(failing)) => {
                 let seconds = now.duration_since(failing.since).as_secs();
                 tracing::info!(seconds, "{work} works again");
                 self.failing = None;
             }
-            (Err(error), None) => {
+            (Some(error), None) => {
                 tracing::warn!(%error, "{work} fails; trying again");
                 let (since, logged) = (now, now);
                 self.failing = Some(Failing { since, logged });
             }
-            (Err(error), Some(failing)) => {
+            (Some(error), Some(failing)) => {
                 if now.duration_since(failing.logged) >= Self::REMINDER {
                     failing.logged = now;
                     let seconds = now.duration_since(failing.since).as_secs();

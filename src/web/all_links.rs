@@ -6,8 +6,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use form_urlencoded::Serializer;
 use serde::Deserialize;
+use url::form_urlencoded::Serializer;
 
 use super::breakdowns::{BreakdownsView, imported, wanted};
 use super::clicks::{ClicksQuery, ClicksView, Place};

@@ -1,6 +1,6 @@
 //! Who followed links, on a page: six tables with bars, each value of which narrows all of them.
 
-use form_urlencoded::Serializer;
+use url::form_urlencoded::Serializer;
 
 use super::clicks::{Asked, Place};
 use super::page::{Site, grouped};

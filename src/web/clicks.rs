@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use form_urlencoded::Serializer;
 use serde::{Deserialize, Serialize};
+use url::form_urlencoded::Serializer;
 
 use super::chart::{bars, lengths, merged};
 use super::page::grouped;

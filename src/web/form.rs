@@ -104,7 +104,7 @@ impl<S: Sync> FromRequest<S> for Form {
     async fn from_request(request: Request<Body>, _: &S) -> Result<Self, ApiError> {
         let limits: BodyLimits = request.extensions().get().copied().unwrap_or_default();
         let body = read_body(request, limits).await?;
-        let fields = form_urlencoded::parse(&body);
+        let fields = url::form_urlencoded::parse(&body);
         let fields: Vec<_> = fields.into_owned().take(MAX_FIELDS + 1).collect();
         if fields.len() > MAX_FIELDS {
             return Err(ApiError::invalid("body: has too many fields"));

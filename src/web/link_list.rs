@@ -1,7 +1,7 @@
 //! What is listed: the address of the page says it all, so that a page keeps its place.
 
-use form_urlencoded::Serializer;
 use serde::Deserialize;
+use url::form_urlencoded::Serializer;
 
 use super::page::{Site, grouped, minute, number_of};
 use crate::domain::{
@@ -118,7 +118,7 @@ impl ListQuery {
     /// The list of such parameters; others are ignored.
     pub(super) fn at(place: &str) -> Self {
         let mut query = Self::default();
-        for (name, value) in form_urlencoded::parse(place.as_bytes()) {
+        for (name, value) in url::form_urlencoded::parse(place.as_bytes()) {
             let field = match &*name {
                 "q" => &mut query.q,
                 "tag" => &mut query.tag,

@@ -143,7 +143,7 @@ fn page_of_form(headers: &HeaderMap) -> Option<String> {
 
 /// The form for signing in, which leads to `next` afterwards, and says so where a form was not carried out.
 fn sign_in_path(next: &str, is_form: bool) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
     if next != "/app" {
         query.append_pair("next", next);
     }

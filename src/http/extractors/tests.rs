@@ -186,7 +186,7 @@ proptest! {
         target_url in any::<String>(),
         limit in proptest::option::of(any::<String>()),
     ) {
-        let mut sent = form_urlencoded::Serializer::new(String::new());
+        let mut sent = url::form_urlencoded::Serializer::new(String::new());
         sent.append_pair("target_url", &target_url);
         if let Some(limit) = &limit {
             sent.append_pair("limit", limit);

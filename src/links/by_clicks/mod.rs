@@ -1,6 +1,7 @@
 //! Lists by clicks of an owner of many links: an index of clicks would make every write-back dearer, so the process keeps the
 //! order of such an owner's links for a while. A page is a slice of it and a look-up of its links, whose numbers are exact.
 
+mod kept;
 mod order;
 mod orders;
 

@@ -2,25 +2,21 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::kept::{KeptOrders, MAX_BYTES};
 use super::order::Order;
 use crate::domain::{Clock, LinkFilter, Principal, UserId};
 use crate::store::{Links, StoreError, WrittenClicks};
 
 /// Links from which on an owner has an order of their own. The database sorts fewer in a few milliseconds.
 const MANY: u32 = 10_000;
-
-/// Memory of all orders; the order of one owner takes a quarter of it at most.
-const MAX_BYTES: u64 = 64 << 20;
 
 /// Links that are read at once: a fraction of the deadline of an operation.
 const PART: u32 = 50_000;
@@ -31,9 +27,6 @@ const TIMES_ITS_MAKING: u32 = 20;
 
 /// How much older an order may be that is shown while it is made anew.
 const SHOWN_FOR: Duration = Duration::from_mins(1);
-
-/// An order that was not asked for is dropped.
-const IDLE: Duration = Duration::from_mins(10);
 
 /// How long a client waits for an order that is being made.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -53,8 +46,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     /// The runtime on which database calls run.
     runtime: Handle,
-    /// `None`: the owner has too many links.
-    kept: Cache<UserId, Option<Arc<Order>>>,
+    kept: Mutex<KeptOrders>,
     under_way: Mutex<HashMap<UserId, Making>>,
     /// One is made at a time.
     maker: Semaphore,
@@ -67,21 +59,11 @@ impl ClickOrders {
     /// Has to be called on the runtime on which database calls run.
     #[must_use]
     pub fn new(links: Arc<dyn Links>, clock: Arc<dyn Clock>) -> Self {
-        let bytes = |_: &UserId, order: &Option<Arc<Order>>| {
-            let links = order.as_ref().map_or(0, |order| order.len());
-            u32::try_from(Order::bytes(links)).unwrap_or(u32::MAX)
-        };
-        let kept = Cache::builder()
-            .max_capacity(MAX_BYTES)
-            .weigher(bytes)
-            .eviction_policy(EvictionPolicy::lru())
-            .time_to_idle(IDLE)
-            .build();
         Self(Arc::new(Inner {
             links,
             clock,
             runtime: Handle::current(),
-            kept,
+            kept: Mutex::default(),
             under_way: Mutex::default(),
             maker: Semaphore::new(1),
         }))
@@ -97,7 +79,7 @@ impl ClickOrders {
         owner: Principal,
         filter: &LinkFilter,
     ) -> Result<Option<Arc<Order>>, StoreError> {
-        let kept = self.0.kept.get(&owner.user);
+        let kept = self.kept().get(owner.user, Instant::now());
         // That there is an order says enough of all links, and nothing of those with a tag.
         let is_narrow = filter.tag.is_some() || filter.status.is_some();
         if (is_narrow || kept.is_none()) && !self.0.links.has_links(owner, filter, MANY).await? {
@@ -122,7 +104,9 @@ impl ClickOrders {
         let making = making.ok_or(StoreError::Busy)?;
         match timeout(PATIENCE, making).await {
             Ok(Some(order)) => Ok(Some(order)),
-            Ok(None) if matches!(self.0.kept.get(&owner.user), Some(None)) => Ok(None),
+            Ok(None) if matches!(self.kept().get(owner.user, Instant::now()), Some(None)) => {
+                Ok(None)
+            }
             Ok(None) | Err(_) => Err(StoreError::Busy),
         }
     }
@@ -142,7 +126,7 @@ impl ClickOrders {
             let made = timeout(DEADLINE, this.make(owner)).await;
             let made = match made {
                 Ok(Ok(made)) => {
-                    this.0.kept.insert(owner, made.clone());
+                    this.kept().insert(owner, made.clone(), Instant::now());
                     made
                 }
                 Ok(Err(error)) => {
@@ -172,7 +156,7 @@ impl ClickOrders {
             let part = self.0.links.clicks_of_links(owner, after, PART).await?;
             let is_last = part.len() < PART as usize;
             links.extend(part);
-            if Order::bytes(links.len()) as u64 > MAX_BYTES / 4 {
+            if Order::bytes(links.len()) > MAX_BYTES / 4 {
                 return Ok(None);
             }
             if is_last {
@@ -189,6 +173,10 @@ impl ClickOrders {
             .await
             .map_err(|failed| StoreError::Unexpected(failed.to_string()))?;
         Ok(Some(Arc::new(order)))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptOrders> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn under_way(&self) -> MutexGuard<'_, HashMap<UserId, Making>> {

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -17,6 +19,11 @@ pub(super) struct Background<'a> {
 
 impl Background<'_> {
     pub(super) fn spawn(&mut self, job: impl Future<Output = ()> + Send + 'static) {
+        // Boxed, so that a task is compiled once for all jobs.
+        self.spawn_boxed(job.boxed());
+    }
+
+    fn spawn_boxed(&mut self, job: BoxFuture<'static, ()>) {
         let shutdown = self.shutdown.clone();
         self.tasks.spawn(async move {
             tokio::select! {

@@ -5,7 +5,10 @@
 //! transaction with its own time-out, and prepares nothing that has a name. The first connection shows which of the two
 //! it is.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::str::FromStr;
+use std::task::Poll;
 use std::time::Duration;
 
 use deadpool::Runtime;
@@ -14,12 +17,13 @@ use metrics::Counter;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::coop::unconstrained;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::session::Session;
 use crate::store::failure::{of_pool, refused, unreachable};
-use crate::store::permits::{Permits, searches_at_once};
+use crate::store::permits::{Permit, Permits, searches_at_once};
 use crate::store::{OpenError, StoreSettings};
 use crate::telemetry::metrics::{Connections as InUse, DATABASE_OPERATIONS};
 
@@ -121,104 +125,170 @@ impl Pool {
     /// [`sqlx::Error::PoolTimedOut`] also when Postgres did not respond in time: whether the operation took place is
     /// unknown then. To an operation that waited too long for its permit, one that becomes
     /// [`StoreError::Busy`](crate::store::StoreError::Busy).
-    pub(super) async fn run<T>(
+    pub(super) fn run<T>(
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
-    ) -> Result<T, sqlx::Error> {
-        timeout(self.deadline, async {
-            let _permit = self.permits.acquire().await.map_err(refused)?;
-            self.run_with_priority(call).await
-        })
-        .await
-        .unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    ) -> impl Future<Output = Result<T, sqlx::Error>> {
+        self.operate(Turn::WithPermit, self.is_proxied, call)
     }
 
     /// The same for a step of a search. All searches together use a part of the connections, however many there are.
     ///
     /// # Errors
     /// As [`Pool::run`].
-    pub(super) async fn search<T>(
+    pub(super) fn search<T>(
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
-    ) -> Result<T, sqlx::Error> {
-        let turn = timeout(self.deadline, self.searches.acquire()).await;
-        let _turn = turn.map_err(|_| sqlx::Error::PoolTimedOut)?;
-        self.run(call).await
+    ) -> impl Future<Output = Result<T, sqlx::Error>> {
+        self.operate(Turn::OfSearch, self.is_proxied, call)
     }
 
     /// [`Pool::search`] or [`Pool::run`].
     ///
     /// # Errors
     /// As [`Pool::run`].
-    pub(super) async fn search_if<T>(
+    pub(super) fn search_if<T>(
         &self,
         is_search: bool,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
-    ) -> Result<T, sqlx::Error> {
-        if is_search {
-            self.search(call).await
+    ) -> impl Future<Output = Result<T, sqlx::Error>> {
+        let turn = if is_search {
+            Turn::OfSearch
         } else {
-            self.run(call).await
-        }
+            Turn::WithPermit
+        };
+        self.operate(turn, self.is_proxied, call)
     }
 
     /// The same, before operations for which no redirect waits.
     ///
     /// # Errors
     /// As [`Pool::run`].
-    pub(super) async fn run_with_priority<T>(
+    pub(super) fn run_with_priority<T>(
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
-    ) -> Result<T, sqlx::Error> {
-        if self.is_proxied {
-            self.transaction(call).await
-        } else {
-            self.leased(call).await
-        }
+    ) -> impl Future<Output = Result<T, sqlx::Error>> {
+        self.operate(Turn::First, self.is_proxied, call)
     }
 
     /// The same in one transaction; rolled back where it fails.
     ///
     /// # Errors
     /// As [`Pool::run`].
-    pub(super) async fn transaction<T>(
+    pub(super) fn transaction<T>(
         &self,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
-    ) -> Result<T, sqlx::Error> {
-        self.leased(async |session| {
-            session.run(self.begin.clone()).await?;
-            let done = call(session).await;
-            let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
-            session.run(end).await?;
-            done
-        })
-        .await
+    ) -> impl Future<Output = Result<T, sqlx::Error>> {
+        self.operate(Turn::First, true, call)
     }
 
-    async fn leased<T>(
+    /// Compiled for every operation, so what comes before and after the call is in [`Pool::lease`] and [`Pool::end`].
+    async fn operate<T>(
         &self,
+        turn: Turn,
+        is_transaction: bool,
         call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
-        self.operations.increment(1);
-        let done = timeout(self.deadline, async {
-            let mut lease = Lease(Some(self.connections.get().await.map_err(unreachable)?));
-            let done = call(lease.session()).await;
-            if let Err(error) = &done {
-                // A server that shuts down may have sent it last.
-                let usable = matches!(error, sqlx::Error::Database(_) | sqlx::Error::RowNotFound);
-                if is_read_only(error) {
-                    // This server is no primary any more, or not yet. By now the address may lead to another one.
-                    self.connections.retain(|_, _| false);
-                    return done;
+        let mut lease = self.lease(turn, is_transaction).await?;
+        let mut timer = pin!(unconstrained(sleep_until(lease.ends_at)));
+        let done = {
+            let mut call = pin!(call(lease.session()));
+            poll_fn(|context| match call.as_mut().poll(context) {
+                Poll::Ready(done) => Poll::Ready(done),
+                Poll::Pending => timer
+                    .as_mut()
+                    .poll(context)
+                    .map(|()| Err(sqlx::Error::PoolTimedOut)),
+            })
+            .await
+        };
+        self.end(lease, done.as_ref().err()).await?;
+        done
+    }
+
+    /// A connection, in its transaction if it is to be one.
+    async fn lease(&self, turn: Turn, is_transaction: bool) -> Result<Lease<'_>, sqlx::Error> {
+        let search = match turn {
+            Turn::OfSearch => {
+                let turn = timeout(self.deadline, self.searches.acquire()).await;
+                turn.map_err(|_| sqlx::Error::PoolTimedOut)?.ok()
+            }
+            Turn::WithPermit | Turn::First => None,
+        };
+        let ends_at = Instant::now() + self.deadline;
+        let lease = async {
+            let permit = match turn {
+                Turn::First => None,
+                Turn::WithPermit | Turn::OfSearch => {
+                    Some(self.permits.acquire().await.map_err(refused)?)
                 }
-                if !usable || lease.session().connection.ping().await.is_err() {
-                    return done;
+            };
+            self.operations.increment(1);
+            let mut lease = Lease {
+                connection: Some(self.connections.get().await.map_err(unreachable)?),
+                ends_at,
+                is_transaction,
+                _permit: permit,
+                _search: search,
+            };
+            if is_transaction {
+                let begun = lease.session().run(self.begin.clone()).await;
+                if let Err(error) = begun {
+                    self.settle(lease, &error).await;
+                    return Err(error);
                 }
             }
+            Ok(lease)
+        };
+        let lease = timeout_at(ends_at, lease).await;
+        lease.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    }
+
+    /// Ends the transaction, if it is one, and gives the connection back if it can be used again.
+    async fn end(
+        &self,
+        mut lease: Lease<'_>,
+        failure: Option<&sqlx::Error>,
+    ) -> Result<(), sqlx::Error> {
+        if matches!(failure, Some(sqlx::Error::PoolTimedOut)) {
+            // Its next user would read the response to this statement: it is closed.
+            return Ok(());
+        }
+        let ends_at = lease.ends_at;
+        let ended = async {
+            if lease.is_transaction {
+                let end = if failure.is_none() {
+                    "COMMIT"
+                } else {
+                    "ROLLBACK"
+                };
+                if let Err(error) = lease.session().run(end).await {
+                    self.settle(lease, &error).await;
+                    return Err(error);
+                }
+            }
+            match failure {
+                None => lease.give_back(),
+                Some(error) => self.settle(lease, error).await,
+            }
+            Ok(())
+        };
+        let ended = timeout_at(ends_at, ended).await;
+        ended.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    }
+
+    /// After a failure: the connection is given back only if the server still answers.
+    async fn settle(&self, mut lease: Lease<'_>, error: &sqlx::Error) {
+        if is_read_only(error) {
+            // This server is no primary any more, or not yet. By now the address may lead to another one.
+            self.connections.retain(|_, _| false);
+            return;
+        }
+        // A server that shuts down may have sent it last.
+        let usable = matches!(error, sqlx::Error::Database(_) | sqlx::Error::RowNotFound);
+        if usable && lease.session().connection.ping().await.is_ok() {
             lease.give_back();
-            done
-        });
-        done.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+        }
     }
 
     pub(super) fn connections(&self) -> InUse {
@@ -329,22 +399,40 @@ pub(super) fn has_code(error: &sqlx::Error, wanted: &str) -> bool {
         .is_some_and(|code| code == wanted)
 }
 
+/// When an operation gets a connection.
+#[derive(Clone, Copy)]
+enum Turn {
+    /// Before operations for which no redirect waits.
+    First,
+    /// With one of the permits.
+    WithPermit,
+    /// With one of the permits, and as one of the searches that run at once.
+    OfSearch,
+}
+
 /// A connection in use. It is closed unless it is given back: after a time-out or a cancelled operation, its next user
 /// would read the response to an earlier statement.
-struct Lease(Option<Object<Server>>);
+struct Lease<'a> {
+    /// `None` once it is given back or closed.
+    connection: Option<Object<Server>>,
+    ends_at: Instant,
+    is_transaction: bool,
+    _permit: Option<Permit<'a>>,
+    _search: Option<SemaphorePermit<'a>>,
+}
 
-impl Lease {
+impl Lease<'_> {
     fn session(&mut self) -> &mut Session {
-        self.0.as_mut().expect("it is given back once")
+        self.connection.as_mut().expect("it is given back once")
     }
 
     fn give_back(mut self) {
-        self.0 = None;
+        self.connection = None;
     }
 }
 
-impl Drop for Lease {
+impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        drop(self.0.take().map(Object::take));
+        drop(self.connection.take().map(Object::take));
     }
 }

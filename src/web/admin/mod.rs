@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use form_urlencoded::Serializer;
 use serde::Deserialize;
+use url::form_urlencoded::Serializer;
 
 use super::link_list::refused_text;
 use super::page::Site;

@@ -260,7 +260,7 @@ impl Api {
     fn value<T: DeserializeOwned>(&self, response: &mut Response<Body>) -> Result<T, Setback> {
         let body = response.body_mut().read_to_string();
         let body = body.map_err(|error| refusal::unreachable(&self.service, &error))?;
-        serde_json::from_str(&body).map_err(|_| Setback {
+        serde_json::from_slice(body.as_bytes()).map_err(|_| Setback {
             failure: Failure::Failed(format!(
                 "the response of {} is not from shunt; is the address right?",
                 self.service
