@@ -24,7 +24,8 @@
 //! | [`store`] | 3 | the source of truth, in Postgres or SQLite |
 //! | [`config`] | 2 | settings: flags and environment, checked |
 //! | [`redis`] | 2 | the shared Redis: connections, deadlines, keys, scripts |
-//! | [`import`] | 1 | links in files of this service and of others: tables and JSON |
+//! | [`import`] | 2 | links in files of this service and of others: tables and JSON |
+//! | [`wire`] | 1 | the documents of a link, which the API, the pages and the command line share |
 //! | [`telemetry`] | 1 | logs, metrics, traces |
 //! | [`http_client`] | 0 | outgoing HTTP |
 //! | [`qr`] | 0 | QR codes as images and for a terminal |
@@ -89,3 +90,4 @@ pub mod server;
 pub mod store;
 pub mod telemetry;
 pub mod web;
+pub mod wire;

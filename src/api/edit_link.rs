@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::entity_tags::expected;
-use super::link_body::{FullLinkBody, View, one_link};
+use super::link_body::{View, one_link};
 use super::link_fields::{JsonMaxClicks, end, json_tags, target, title};
 use crate::accounts::Accounts;
 use crate::domain::{FieldEdit, LinkEdit, OwnHost, TagEdit};
@@ -21,6 +21,7 @@ use crate::http::documented::{
 };
 use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, JsonBody, PathCode};
 use crate::links::LinkService;
+use crate::wire::FullLinkBody;
 
 /// What changes; all other fields stay as they are. `null` takes a value away.
 #[derive(Deserialize, ToSchema)]

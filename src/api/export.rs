@@ -11,7 +11,7 @@ use utoipa::IntoParams;
 
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
-use super::link_body::{FullLinkBody, View};
+use super::link_body::View;
 use super::link_stream::{Form, LinkJson, WholeList};
 use super::words::ExportWord;
 use crate::accounts::Accounts;
@@ -19,6 +19,7 @@ use crate::domain::Principal;
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ClientAddress, ErrorBody, QueryOf, with_clicks_as_of};
 use crate::links::{LinkService, Listing};
+use crate::wire::FullLinkBody;
 
 /// What is exported.
 #[derive(Deserialize, IntoParams)]

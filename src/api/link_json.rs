@@ -5,8 +5,7 @@ use serde::de::IgnoredAny;
 use utoipa::ToSchema;
 
 use super::link_fields::{Fields, JsonMaxClicks, json_tags};
-use super::words::StatusWord;
-use crate::domain::OwnHost;
+use crate::domain::{LinkStatus, OwnHost};
 use crate::http::ApiError;
 use crate::links::LinkRequest;
 
@@ -57,7 +56,7 @@ pub(super) struct BulkObject {
     #[expect(dead_code, reason = "the service sets it")]
     short_url: Option<IgnoredAny>,
     /// Of an export; ignored.
-    #[schema(value_type = Option<StatusWord>)]
+    #[schema(value_type = Option<LinkStatus>)]
     #[expect(dead_code, reason = "the service sets it")]
     status: Option<IgnoredAny>,
     /// Of an export; ignored.

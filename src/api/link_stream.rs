@@ -10,12 +10,13 @@ use futures_util::stream::try_unfold;
 use tokio::time::sleep;
 
 use super::base_address::BaseAddress;
-use super::link_body::{FullLinkBody, LinkBody, View};
+use super::link_body::View;
 use super::link_csv;
 use crate::domain::{LinkOrder, Principal};
 use crate::http::{ApiError, ClientAddress};
 use crate::links::{LinkService, ListedLink, Listing, Page};
 use crate::store::Position;
+use crate::wire::{FullLinkBody, LinkBody};
 
 /// Links per page: so many are in memory at once.
 const PAGE: u32 = 100;
@@ -200,8 +201,8 @@ impl LinkJson {
         match self.view {
             View::Plain => serde_json::to_writer(out, &LinkBody::new(link, clicks)),
             View::Full => {
-                let full = FullLinkBody::new(link, clicks, status, &self.base_address);
-                serde_json::to_writer(out, &full)
+                let short_url = self.base_address.short_url(&link.code);
+                serde_json::to_writer(out, &FullLinkBody::new(link, short_url, clicks, status))
             }
         }
         .map_err(|error| ApiError::internal(&error.to_string()))

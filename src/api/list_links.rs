@@ -13,10 +13,10 @@ use utoipa::IntoParams;
 
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
-use super::link_body::{LinkBody, View};
+use super::link_body::View;
 use super::link_fields::invalid;
 use super::link_stream::{Form, LinkJson, WholeList, array};
-use super::words::{SortWord, StatusWord, ViewWord};
+use super::words::{SortWord, ViewWord};
 use crate::accounts::Accounts;
 use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
@@ -25,6 +25,7 @@ use crate::http::{
 };
 use crate::links::{LinkService, Listing};
 use crate::store::Position;
+use crate::wire::LinkBody;
 
 /// Links on a page of which only the cursor is given.
 const DEFAULT_LIMIT: u32 = 250;
@@ -45,7 +46,7 @@ pub(super) struct ListQuery {
     #[param(max_length = 50)]
     tag: Option<String>,
     /// Links with this status. `used_up` goes by clicks that are written back, about a second after they were answered.
-    #[param(value_type = Option<StatusWord>, inline)]
+    #[param(value_type = Option<LinkStatus>, inline)]
     status: Option<String>,
     /// Order of the links; by default `-created_at`, newest first. `clicks` and `-clicks` sort by the counts that are written back
     /// to the database, which in an account with 10,000 links or more may be some seconds old. A link whose count changes between

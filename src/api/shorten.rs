@@ -9,7 +9,7 @@ use axum::response::Response;
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::idempotency_key::idempotency_key;
-use super::link_body::{LinkBody, View, one_link};
+use super::link_body::{View, one_link};
 use super::link_fields::{LinkObject, LinkQuery};
 use crate::accounts::Accounts;
 use crate::domain::OwnHost;
@@ -18,6 +18,7 @@ use crate::http::documented::{
 };
 use crate::http::{ApiError, ClientAddress, ErrorBody, OptionalJsonBody, QueryOf};
 use crate::links::{LinkRequest, LinkService, RequestKey};
+use crate::wire::LinkBody;
 
 /// Create a short link.
 ///

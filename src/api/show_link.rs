@@ -10,11 +10,12 @@ use axum::response::{IntoResponse, Response};
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::entity_tags::{is_known, tag_of};
-use super::link_body::{FullLinkBody, View, one_link};
+use super::link_body::{View, one_link};
 use crate::accounts::Accounts;
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode, with_clicks_as_of};
 use crate::links::LinkService;
+use crate::wire::FullLinkBody;
 
 /// Show one of your links.
 ///

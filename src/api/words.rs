@@ -18,20 +18,6 @@ macro_rules! words {
 }
 
 words! {
-    /// Whether a link is followed, or why not.
-    StatusWord {
-        /// It is followed.
-        Active = "active",
-        /// Its owner switched it off.
-        Inactive = "inactive",
-        /// Its time is over.
-        Expired = "expired",
-        /// Its click limit is reached.
-        UsedUp = "used_up",
-        /// The service's administrators took it away.
-        Removed = "removed",
-    }
-
     /// An order of links.
     SortWord {
         Newest = "-created_at",

@@ -84,8 +84,9 @@ impl Link {
     }
 }
 
-/// Whether a link redirects, or why not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether a link is followed, or why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
+#[schema(as = StatusWord, rename_all = "snake_case")]
 pub enum LinkStatus {
     /// It redirects.
     Active,

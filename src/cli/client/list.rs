@@ -3,11 +3,12 @@
 use std::io::{self, BufWriter, Write};
 
 use clap::{Args, ValueEnum};
+use shunt::wire::FullLinkBody;
 
 use crate::cli::number::number;
 
 use super::output::{ASIDE, HANDLE, HEAD, harmless};
-use super::{Api, Call, Failure, Link, ServiceArgs, output};
+use super::{Api, Call, Failure, ServiceArgs, output};
 
 /// Links per page, which are in memory at once.
 const PAGE: usize = 100;
@@ -98,7 +99,7 @@ fn pages(
     token: &str,
     filters: &[(&'static str, String)],
     limit: Option<usize>,
-) -> impl Iterator<Item = Result<Vec<Link>, Failure>> {
+) -> impl Iterator<Item = Result<Vec<FullLinkBody>, Failure>> {
     let mut left = limit.unwrap_or(usize::MAX);
     // The cursor of the next page, empty for the first one. `None`: there is no next page, or one failed.
     let mut next = Some(String::new());
@@ -110,7 +111,7 @@ fn pages(
         if !cursor.is_empty() {
             query.push(("cursor", &cursor));
         }
-        let page = api.page::<Vec<Link>>(Call::get("/urls/my").query(&query).token(token));
+        let page = api.page::<Vec<FullLinkBody>>(Call::get("/urls/my").query(&query).token(token));
         Some(page.map(|(links, after)| {
             next = after;
             left = left.saturating_sub(links.len());
@@ -122,7 +123,7 @@ fn pages(
 /// One array. A list that breaks off is not valid JSON, so that an incomplete list never looks complete.
 fn print_json(
     mut out: impl Write,
-    pages: impl Iterator<Item = Result<Vec<Link>, Failure>>,
+    pages: impl Iterator<Item = Result<Vec<FullLinkBody>, Failure>>,
 ) -> Result<(), Failure> {
     let mut before = "[";
     for page in pages {
@@ -142,7 +143,7 @@ fn print_json(
 
 fn print_table(
     mut out: impl Write,
-    pages: impl Iterator<Item = Result<Vec<Link>, Failure>>,
+    pages: impl Iterator<Item = Result<Vec<FullLinkBody>, Failure>>,
 ) -> Result<(), Failure> {
     // Where a page needs wider columns, they stay so from there on.
     let (mut urls, mut clicks) = ("SHORT URL".len(), "CLICKS".len());
@@ -179,22 +180,13 @@ fn print_table(
 mod tests {
     use super::*;
 
-    fn link(code: &str, clicks: u64, status: &str) -> Link {
-        Link {
-            id: 1,
-            short_code: code.into(),
+    fn link(code: &str, clicks: u64, status: &str) -> FullLinkBody {
+        FullLinkBody {
             short_url: format!("https://sho.rt/{code}"),
             target_url: "https://example.org/".into(),
-            title: None,
-            tags: Vec::new(),
             clicks,
-            is_active: status == "active",
-            status: status.into(),
-            created_at: "2027-01-31T18:00:00Z".into(),
-            updated_at: "2027-01-31T18:00:00Z".into(),
-            expires_at: None,
-            max_clicks: None,
-            forward_query: false,
+            status: status.to_owned().into(),
+            ..FullLinkBody::default()
         }
     }
 

@@ -30,7 +30,7 @@ mod target;
 mod token_file;
 mod whoami;
 
-use api::{Api, Call, Link};
+use api::{Api, Call};
 use service_args::ServiceArgs;
 
 /// What a client can ask for.

@@ -4,10 +4,11 @@ use std::io::{self, BufRead, Read, Write};
 
 use clap::Args;
 use serde_json::{Map, Value};
+use shunt::wire::FullLinkBody;
 
 use super::fields::FieldArgs;
 use super::several::Several;
-use super::{Api, Call, Failure, Link, ServiceArgs, output, target};
+use super::{Api, Call, Failure, ServiceArgs, output, target};
 
 /// Far longer than any target: a line past it is no address.
 const MAX_LINE: u64 = 16 * 1024;
@@ -57,7 +58,7 @@ fn shorten_one(
     token: &str,
     target: &str,
     fields: &Map<String, Value>,
-) -> Result<Link, Failure> {
+) -> Result<FullLinkBody, Failure> {
     let mut body = fields.clone();
     body.insert("target_url".into(), target::completed(target).into());
     body.insert("view".into(), "full".into());
@@ -65,7 +66,7 @@ fn shorten_one(
     Ok(api.read(call)?)
 }
 
-fn print(link: &Link, json: bool) -> Result<(), Failure> {
+fn print(link: &FullLinkBody, json: bool) -> Result<(), Failure> {
     if json {
         return output::json_line(link);
     }

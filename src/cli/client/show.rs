@@ -4,9 +4,10 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use clap::Args;
+use shunt::wire::FullLinkBody;
 
 use super::output::{HANDLE, HEAD, harmless};
-use super::{Api, Call, Failure, Link, ServiceArgs, output};
+use super::{Api, Call, Failure, ServiceArgs, output};
 
 /// The link to show.
 #[derive(Args)]
@@ -31,7 +32,7 @@ pub(super) fn show(args: ShowArgs) -> Result<(), Failure> {
 }
 
 /// Prints a link: its fields one below the other, absent ones left out, or as JSON.
-pub(super) fn print(link: &Link, json: bool) -> Result<(), Failure> {
+pub(super) fn print(link: &FullLinkBody, json: bool) -> Result<(), Failure> {
     if json {
         return output::json_line(link);
     }
@@ -39,7 +40,7 @@ pub(super) fn print(link: &Link, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_text(out: &mut impl Write, link: &Link) -> io::Result<()> {
+fn print_text(out: &mut impl Write, link: &FullLinkBody) -> io::Result<()> {
     let short_url = harmless(&link.short_url);
     line(
         out,

@@ -8,7 +8,7 @@ mod imports;
 mod tokens;
 
 /// Layers as `src/lib.rs` lists them.
-const LAYERS: [(&str, u8); 22] = [
+const LAYERS: [(&str, u8); 23] = [
     ("main", 9),
     ("cli", 9),
     ("server", 8),
@@ -26,7 +26,8 @@ const LAYERS: [(&str, u8); 22] = [
     ("store", 3),
     ("config", 2),
     ("redis", 2),
-    ("import", 1),
+    ("import", 2),
+    ("wire", 1),
     ("telemetry", 1),
     ("http_client", 0),
     ("qr", 0),

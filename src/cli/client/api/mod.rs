@@ -17,11 +17,9 @@ use super::token_file::{Login, TokenFile};
 use super::{Failure, output};
 
 mod header;
-mod link;
 mod refusal;
 
 use header::{header, next_cursor, shortlink};
-pub(super) use link::Link;
 use refusal::Refusal;
 pub(super) use refusal::{Retry, Setback};
 

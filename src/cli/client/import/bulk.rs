@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::Value;
 use shunt::import::ImportedLink;
+use shunt::wire::LinkBody;
 
 use super::progress_bar::ProgressBar;
 use crate::cli::client::Failure;
-use crate::cli::client::api::{Api, Call, Link, Retry, Setback};
+use crate::cli::client::api::{Api, Call, Retry, Setback};
 
 /// How often one batch is sent to a service that is busy or away: for about five minutes.
 const ATTEMPTS: u32 = 14;
@@ -43,13 +44,6 @@ impl Outcome {
             retry: Retry::Soon(None),
         }
     }
-}
-
-/// A link of the user's own.
-#[derive(Debug)]
-pub(super) struct OwnLink {
-    pub(super) target_url: String,
-    pub(super) clicks: u64,
 }
 
 /// Posts batches as one user.
@@ -141,7 +135,7 @@ impl<'a> Bulk<'a> {
     }
 
     /// The user's own links with these codes; `None`: the code is another's, or was. Several are asked for at once.
-    pub(super) fn own_links(&self, codes: &[&str]) -> Result<Vec<Option<OwnLink>>, Failure> {
+    pub(super) fn own_links(&self, codes: &[&str]) -> Result<Vec<Option<LinkBody>>, Failure> {
         let share = codes.len().div_ceil(AT_ONCE).max(1);
         thread::scope(|scope| {
             let ask = |codes: &'_ [&'_ str]| {
@@ -161,14 +155,10 @@ impl<'a> Bulk<'a> {
         })
     }
 
-    fn own_link(&self, code: &str) -> Result<Option<OwnLink>, Failure> {
+    fn own_link(&self, code: &str) -> Result<Option<LinkBody>, Failure> {
         let path = format!("/urls/{code}");
-        let link = self.patiently(|| self.api.read::<Link>(Call::get(&path).token(self.token)));
-        match link {
-            Ok(link) => Ok(Some(OwnLink {
-                target_url: link.target_url,
-                clicks: link.clicks,
-            })),
+        match self.patiently(|| self.api.read(Call::get(&path).token(self.token))) {
+            Ok(link) => Ok(Some(link)),
             Err(Failure::NotFound(_)) => Ok(None),
             Err(failure) => Err(failure),
         }

@@ -1,6 +1,8 @@
 //! What the service says to the links of a batch: made, there already, another code needed, or refused.
 
-use super::bulk::{Bulk, Outcome, OwnLink};
+use shunt::wire::LinkBody;
+
+use super::bulk::{Bulk, Outcome};
 use super::drawing::Drawing;
 use super::pending::Pending;
 use crate::cli::client::Failure;
@@ -92,7 +94,7 @@ impl Settling<'_> {
 }
 
 /// The outcome of a link by the service's word, and by the user's own link that has its code.
-fn outcome_of(pending: &Pending, outcome: Outcome, own: Option<OwnLink>) -> LinkOutcome {
+fn outcome_of(pending: &Pending, outcome: Outcome, own: Option<LinkBody>) -> LinkOutcome {
     let status = outcome.status;
     let detail = outcome.detail.unwrap_or_else(|| format!("status {status}"));
     match (status, own) {

@@ -1,0 +1,115 @@
+//! A link as its owner sees it: in responses, in exports, and in the command line, which reads them.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::domain::{Link, LinkStatus, MaxClicks, Timestamp, Title};
+
+/// A link as its owner sees it.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LinkBody {
+    /// Identifier.
+    #[schema(example = 1, minimum = 1)]
+    pub id: i64,
+    /// The link's path: it is followed at `/{short_code}`.
+    #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
+    pub short_code: String,
+    /// Where it leads, exactly as it was given.
+    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
+    pub target_url: String,
+    /// Exact number of answered redirects or, with the header `Clicks-As-Of`, the count as of that moment.
+    #[schema(example = 0)]
+    pub clicks: u64,
+    /// An inactive link is not followed.
+    pub is_active: bool,
+}
+
+impl LinkBody {
+    /// A link with so many clicks.
+    #[must_use]
+    pub fn new(link: &Link, clicks: u64) -> Self {
+        Self {
+            id: link.id.number(),
+            short_code: link.code.as_str().to_owned(),
+            target_url: link.properties.target.as_str().to_owned(),
+            clicks,
+            is_active: link.properties.is_active,
+        }
+    }
+}
+
+/// All that its owner may know of a link.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct FullLinkBody {
+    /// Identifier.
+    #[schema(example = 1, minimum = 1)]
+    pub id: i64,
+    /// The link's path: it is followed at `/{short_code}`.
+    #[schema(example = "spring-sale", pattern = "^[A-Za-z0-9_-]{1,64}$")]
+    pub short_code: String,
+    /// The address that people share.
+    #[schema(example = "https://sho.rt/spring-sale", format = "uri")]
+    pub short_url: String,
+    /// Where it leads, exactly as it was given.
+    #[schema(example = "https://example.org/a/long/path", max_length = 2048)]
+    pub target_url: String,
+    /// The owner's name for it.
+    #[schema(required = true, example = "Spring sale")]
+    pub title: Option<String>,
+    /// Words that group the owner's links.
+    #[schema(example = json!(["print"]))]
+    pub tags: Vec<String>,
+    /// Exact number of answered redirects, unless the header `Clicks-As-Of` says as of when; with those that another service counted
+    /// before an import.
+    #[schema(example = 0)]
+    pub clicks: u64,
+    /// An inactive link is not followed.
+    pub is_active: bool,
+    /// Whether it is followed, or why not.
+    #[schema(value_type = LinkStatus)]
+    pub status: Cow<'static, str>,
+    /// When it was created.
+    #[schema(example = "2026-11-25T09:30:00.123456Z", format = DateTime)]
+    pub created_at: String,
+    /// When it was changed last.
+    #[schema(example = "2026-11-25T09:30:00.123456Z", format = DateTime)]
+    pub updated_at: String,
+    /// The moment from which it is not followed any more.
+    #[schema(required = true, example = "2027-01-31T17:00:00Z", format = DateTime)]
+    pub expires_at: Option<String>,
+    /// Redirects that are answered in all.
+    #[schema(required = true, example = 1000, minimum = 1)]
+    pub max_clicks: Option<u64>,
+    /// Whether a visitor's query is added to that of the target.
+    pub forward_query: bool,
+}
+
+impl FullLinkBody {
+    /// A link with this address, so many clicks, and this status because of them.
+    #[must_use]
+    pub fn new(link: &Link, short_url: String, clicks: u64, status: LinkStatus) -> Self {
+        let properties = &link.properties;
+        Self {
+            id: link.id.number(),
+            short_code: link.code.as_str().to_owned(),
+            short_url,
+            target_url: properties.target.as_str().to_owned(),
+            title: properties
+                .title
+                .as_ref()
+                .map(Title::as_str)
+                .map(str::to_owned),
+            tags: properties.tags.as_slice().to_vec(),
+            clicks,
+            is_active: properties.is_active,
+            status: status.as_str().into(),
+            created_at: link.created_at.with_micros(),
+            updated_at: link.updated_at.with_micros(),
+            expires_at: properties.expires_at.as_ref().map(Timestamp::to_string),
+            max_clicks: properties.max_clicks.map(MaxClicks::number),
+            forward_query: properties.forward_query,
+        }
+    }
+}
