@@ -82,18 +82,16 @@ pub enum AbuseError {
     #[error(transparent)]
     Invalid(#[from] InvalidRemoval),
     /// There is no such link or account.
-    #[error("there is nothing of this kind with this value")]
+    #[error("nothing of this kind has this value")]
     Unknown,
     /// An administrator would lose the own account, and the service perhaps its last administrator.
-    #[error(
-        "must be another account than your own: only the operator bans it, with `shunt admin ban`"
-    )]
+    #[error("must not be your own account: only the operator can ban it, with `shunt admin ban`")]
     OwnAccount,
     /// The account is banned, and gets nothing new.
-    #[error("the account is banned; take that back first, with `shunt admin unban`")]
+    #[error("the account is banned; unban it first, with `shunt admin unban`")]
     Banned,
     /// This removal is in force for it already.
-    #[error("it was removed already")]
+    #[error("it was already removed")]
     Already(RemovalId),
     /// The client reached a limit.
     #[error(transparent)]
@@ -225,34 +223,34 @@ impl Abuse {
         }
     }
 
-    /// Takes a removal back. Returns it, and the changes of links, which are to be announced.
+    /// Revokes a removal. Returns it, and the changes of links, which are to be announced.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
-    pub async fn take_back(
+    pub async fn revoke(
         &self,
         by: &Administrator,
         id: RemovalId,
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
-        let taken_back = self.removals.take_back(id, by.actor(), self.clock.now());
-        let (removal, changes) = taken_back.await?.ok_or(AbuseError::Unknown)?;
-        let done = format!("take back {} {}", removal.kind, removal.value);
+        let revoked = self.removals.revoke(id, by.actor(), self.clock.now());
+        let (removal, changes) = revoked.await?.ok_or(AbuseError::Unknown)?;
+        let done = format!("revoke removal of {} {}", removal.kind, removal.value);
         Event::Administration.log(by.user, &by.address, &done);
         self.begun.notify_one();
         Ok((removal, changes))
     }
 
-    /// Takes the ban of an account back, as [`Abuse::take_back`] does.
+    /// Revokes the ban of an account, as [`Abuse::revoke`] does.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`] where the account is not banned; [`AbuseError::Store`].
-    pub async fn unban(
+    pub async fn revoke_ban(
         &self,
         by: &Administrator,
         user: UserId,
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
         let ban = self.removals.in_force(&RemovalTarget::User(user)).await?;
-        self.take_back(by, ban.ok_or(AbuseError::Unknown)?).await
+        self.revoke(by, ban.ok_or(AbuseError::Unknown)?).await
     }
 
     /// Removals, newest first.

@@ -30,7 +30,7 @@ impl Abuse {
     pub async fn begin_blocklist(&self, digest: &str) -> Result<(), StoreError> {
         let now = self.clock.now();
         if self.removals.begin_blocklist(digest, now).await? {
-            tracing::info!("the blocklist is another one: all links are looked at");
+            tracing::info!("the blocklist changed: all links are scanned");
             self.begun.notify_one();
         }
         Ok(())
@@ -41,12 +41,12 @@ impl Abuse {
         self.begun.notified().await;
     }
 
-    /// Works on what has begun until all links of a removal, or of one that was taken back, are looked at; then `None`.
+    /// Works on what has begun until all links of a removal, or of a revoked removal, are scanned; then `None`.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn work_on(&self, id: RemovalId) -> Result<Option<Work<'_>>, StoreError> {
-        while !self.removals.is_looked_through(id).await? {
+        while !self.removals.is_scanned(id).await? {
             if let Some(work) = self.step().await? {
                 return Ok(Some(work));
             }

@@ -1,4 +1,4 @@
-//! The text of keys for programs: `shunt_`, `r` or `w` for what the key may do, the account's number, 192 random bits in
+//! The text of API keys: `shunt_`, `r` or `w` for what the key may do, the account's number, 192 random bits in
 //! hexadecimal digits, and a checksum.
 //!
 //! So a key names its account as a token does, and no query has to find it. Only its hash is kept: one with another letter

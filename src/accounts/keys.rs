@@ -1,4 +1,4 @@
-//! Keys for programs: made, listed and ended by their owner, who is logged in.
+//! API keys: made, listed and ended by their owner, who is logged in.
 
 use super::events::Event;
 use super::{AccountError, Accounts, api_key};

@@ -78,7 +78,7 @@ pub enum AccountError {
     #[error(transparent)]
     Refused(#[from] TokenFault),
     /// The key may read alone.
-    #[error("the key may read, and change nothing")]
+    #[error("the key is read-only")]
     ReadOnly,
     /// A new key may not have ended already.
     #[error("the key would have ended already")]
@@ -173,7 +173,7 @@ impl Accounts {
         self.limiter.add_today(Daily::Accounts, address, 1).await?;
         let created = self.create_user(email, password, permit, address).await;
         if created.is_err() {
-            self.limiter.take_back_today(Daily::Accounts, address, 1);
+            self.limiter.refund_today(Daily::Accounts, address, 1);
         }
         let principal = created?;
         self.known.remember(principal.user, address).await;

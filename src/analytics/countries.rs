@@ -32,7 +32,7 @@ pub enum CountriesError {
     #[error("cannot be read: {}", io_reason(.0))]
     Io(#[from] io::Error),
     /// It is no such file.
-    #[error("is no MMDB file: {0}")]
+    #[error("is not an MMDB file: {0}")]
     Format(#[from] MaxMindDbError),
 }
 

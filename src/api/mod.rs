@@ -174,7 +174,7 @@ fn routes(
             admin::list_removals::list_removals,
             admin::remove::remove
         ))
-        .routes(routes!(admin::take_back::take_back))
+        .routes(routes!(admin::revoke_removal::revoke_removal))
         .routes(routes!(admin::reports::reports))
         .routes(routes!(admin::close_report::close_report))
         .routes(routes!(admin::search_users::search_users))

@@ -70,7 +70,7 @@ pub(super) fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
 fn reachable(mut address: SocketAddr) -> Result<SocketAddr, Failure> {
     if address.port() == 0 {
         return Err(Failure::Failed(
-            "BIND: port 0 is drawn at the start of the service; give the port it got".into(),
+            "BIND: port 0 means any free port; give the port that the service uses".into(),
         ));
     }
     if address.ip().is_unspecified() {

@@ -40,11 +40,11 @@ const FURTHER_SETTINGS: &str =
 /// A URL shortener whose redirect is nearly as cheap as a static map, and whose every answered click is counted
 /// exactly once.
 ///
-/// Without a command it serves.
+/// Without a command, it serves.
 #[derive(Parser)]
 #[command(name = "shunt", version, args_conflicts_with_subcommands = true)]
 #[command(
-    after_help = "`shunt --help` has the commands of operators, too, all settings, and the exit codes."
+    after_help = "`shunt --help` also lists the commands for operators, all settings and the exit codes."
 )]
 #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
 struct Cli {
@@ -56,36 +56,36 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve (what `shunt` alone does).
+    /// Serve (the default).
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Serve(Config),
     /// Bring the schema of the database up to date, print each step, and do nothing else.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Migrate(Config),
-    /// Administer accounts, on the database itself. With SQLite the service has to be stopped meanwhile.
+    /// Administer accounts, directly on the database. With SQLite the service must be stopped first.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Admin {
         #[command(subcommand)]
         action: admin::Action,
     },
-    /// Drop clicks in doubt that are parked for a Redis which is gone. Give the settings that the service is to start with.
+    /// Drop the parked clicks in doubt of a Redis that is gone. Give the settings that the service will start with.
     DropParkedClicks(Config),
     /// Print the settings in force and where each comes from; passwords and secrets are hidden.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Config(settings_in_force::ConfigArgs),
-    /// Ask the service on this machine whether it is ready: for containers.
+    /// Check whether the service on this machine is ready; for containers.
     #[command(after_long_help = EXIT_CODES_OF_HEALTHCHECK)]
     Healthcheck(healthcheck::HealthcheckArgs),
     #[command(flatten)]
     Client(client::Command),
-    /// Print the completions for a shell.
+    /// Print shell completions.
     Completions {
-        /// For which shell.
+        /// The shell.
         shell: Shell,
     },
     /// Print the manual page of `shunt`, or of one of its commands.
     Man {
-        /// For which command, such as `list` or `keys create`.
+        /// The command, such as `list` or `keys create`.
         command: Vec<String>,
     },
 }

@@ -14,7 +14,7 @@ pub(super) fn warn() {
     let instead = in_flags(&words);
     if !instead.is_empty() {
         tracing::warn!(
-            "flags can be read by all users of this machine, and these hold a secret; use the environment or a file instead: {}",
+            "all users of this machine can read flags, and these flags hold a secret; use the environment or a file instead: {}",
             instead.join("; ")
         );
     }

@@ -40,7 +40,7 @@ pub struct AnalyticsSettings {
     )]
     #[arg(default_value = "64", value_parser = mebibytes(0..=1_048_576))]
     pub analytics_redis: u64,
-    /// Rows of classes that may be new on one day (UTC), over all links. A row is a class of visitors of a link in a quarter of an
+    /// Rows of classes that may be new on one day (UTC), over all links. A row is a visitor class of a link in a quarter of an
     /// hour. Past it, and past 1,000 classes of a link in a quarter of an hour, clicks are counted and only known bots are set apart from
     /// people (`deploy/scaling.md`).
     #[arg(long, env = "ANALYTICS_ROWS_PER_DAY", value_name = "N")]

@@ -1,4 +1,4 @@
-//! Keys for programs: what they may do, and what their owners see of them.
+//! API keys: what they may do, and what their owners see of them.
 
 use super::Timestamp;
 

@@ -92,7 +92,7 @@ pub struct AuditEntry {
     pub user: Option<UserId>,
     /// The address of the administrator's client, or a word for the command line.
     pub address: String,
-    /// What was done: `remove`, `take_back`, `grant`, `reset_password`.
+    /// What was done: `remove`, `revoke`, `grant`, `reset_password`.
     pub action: String,
     /// To what.
     pub subject: String,

@@ -161,7 +161,7 @@ impl ClickClass {
 
     /// The class of which nothing is known but whether it is that of a known bot, as it is of this one.
     #[must_use]
-    pub fn bot_alone(&self) -> Self {
+    pub fn bot_flag_only(&self) -> Self {
         Self::unknown().with(Dimension::Bot, self.value(Dimension::Bot))
     }
 

@@ -81,7 +81,7 @@ pub enum InvalidHostPattern {
     #[error("must be a host such as example.org, or *.example.org")]
     NoHost,
     /// Everybody may have a name below this one: `com`, `co.uk`, `github.io`.
-    #[error("must not be all of a public suffix, below which others have their names")]
+    #[error("must not be a public suffix, such as co.uk: the hosts of many owners end in it")]
     PublicSuffix,
 }
 

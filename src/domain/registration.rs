@@ -45,7 +45,7 @@ impl Registration {
                 let ascii = normal(domain).filter(|ascii| ascii.contains('.'));
                 ascii.ok_or_else(|| {
                     format!(
-                        "`{domain}` is no domain; give open, closed, or domains such as example.org"
+                        "`{domain}` is not a domain; give open, closed, or domains such as example.org"
                     )
                 })
             })

@@ -235,8 +235,8 @@ pub struct Removal {
     pub removed_by: Option<UserId>,
     /// When.
     pub removed_at: Timestamp,
-    /// When it was taken back.
-    pub taken_back_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
     /// How many links it covers now; 100,000 stands for as many or more.
     pub links: u64,
     /// Whether links are still being looked through, to be removed or put back.

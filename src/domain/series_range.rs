@@ -135,7 +135,7 @@ impl SeriesRange {
         let from = match from {
             None => zone
                 .step_of(step, end.before(std::time::Duration::from_micros(1)))
-                .and_then(|last| zone.steps_before(step, last, step.usual_points() - 1)),
+                .and_then(|last| zone.steps_before(step, last, step.default_points() - 1)),
             Some(Bound::Date(date)) => zone
                 .start_of(date)
                 .and_then(|start| zone.step_of(step, start)),

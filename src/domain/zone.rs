@@ -46,7 +46,7 @@ impl Step {
     }
 
     /// How many points a series has of which no other range is wanted.
-    pub(super) fn usual_points(self) -> i32 {
+    pub(super) fn default_points(self) -> i32 {
         match self {
             Self::Hour => 24,
             Self::Day => 30,

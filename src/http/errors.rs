@@ -106,10 +106,7 @@ impl ApiError {
 
     /// 403: the key may not change anything (RFC 6750, 3.1).
     pub fn read_only() -> Self {
-        let mut error = Self::new(
-            StatusCode::FORBIDDEN,
-            "This key may read, and change nothing",
-        );
+        let mut error = Self::new(StatusCode::FORBIDDEN, "This key is read-only");
         let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
         error.headers.insert(WWW_AUTHENTICATE, challenge);
         error
@@ -118,7 +115,7 @@ impl ApiError {
     /// 403: the account has as many keys as it may have.
     pub fn too_many_keys(max: u32) -> Self {
         let detail =
-            format!("This account has {max} keys, and may not have more; delete one to make room");
+            format!("This account has the maximum of {max} keys; delete a key to make room");
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
@@ -129,9 +126,8 @@ impl ApiError {
 
     /// 403: the account has as many links as it may have.
     pub fn quota_reached(max: u64) -> Self {
-        let detail = format!(
-            "This account has {max} links, and may not have more; delete some to make room"
-        );
+        let detail =
+            format!("This account has the maximum of {max} links; delete links to make room");
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
@@ -157,13 +153,13 @@ impl ApiError {
 
     /// 403 of a form from before the account signed in again; the page comes again, with what was entered.
     pub fn form_of_earlier_session() -> Self {
-        let detail = "This page is from before you signed in, and nothing was changed. Please look it through and send it again";
+        let detail = "This page is from before you signed in, and nothing was changed. Check it, and send it again";
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
     /// 507: the database is as large as the operator lets it be.
     pub fn storage_full() -> Self {
-        let detail = "This service's database is full, so nothing new is kept; delete links that are not needed, or ask its operator for more room";
+        let detail = "This service's database is full, so nothing new can be saved; delete links that are not needed, or ask the operator for more room";
         Self::new(StatusCode::INSUFFICIENT_STORAGE, detail)
     }
 
@@ -190,7 +186,7 @@ impl ApiError {
 
     /// 403: what administrators alone may do.
     fn no_admin() -> Self {
-        let detail = "This needs the role of an administrator";
+        let detail = "This needs the administrator role";
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 

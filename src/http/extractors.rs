@@ -85,7 +85,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for OptionalJsonBody<T> {
 pub fn parse_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     // serde would also take the fields as an array, in order.
     match body.trim_ascii_start().first() {
-        None => return Err(format!("{NO_OBJECT}, and is empty")),
+        None => return Err(format!("{NO_OBJECT}, but is empty")),
         Some(b'{') => {}
         Some(_) => {
             let other = serde_json::from_slice::<IgnoredAny>(body);
@@ -109,7 +109,7 @@ fn broken(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let (why, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
     let why = json_reason(why);
-    format!("{NO_OBJECT}, and is broken at line {line}, column {column}: {why}")
+    format!("{NO_OBJECT}, but is malformed at line {line}, column {column}: {why}")
 }
 
 async fn read_within_limits(request: Request) -> Result<ReadBody, ApiError> {
@@ -290,7 +290,7 @@ fn field_error(fault: &str, missing: &str, given: &[String]) -> Option<String> {
         return Some(field(name, missing));
     }
     let name = fault.strip_prefix("duplicate field `")?;
-    Some(field(name, "must be given once"))
+    Some(field(name, "must be given only once"))
 }
 
 /// The sentence for an unknown field. serde names all that are known.

@@ -95,7 +95,7 @@ pub const PAGES: [Route; 38] = [
     route("/app/admin/links", Class::Bounded),
     route("/app/admin/removals", Class::Bounded),
     route("/app/admin/removals/ask", Class::Bounded),
-    route("/app/admin/removals/{id}/take-back", Class::Bounded),
+    route("/app/admin/removals/{id}/revoke", Class::Bounded),
     route("/app/admin/reports", Class::Bounded),
     route("/app/admin/reports/{id}/close", Class::Bounded),
     route("/app/all", Class::Bounded),
@@ -215,7 +215,7 @@ const KEPT_WORDS: [&str; 14] = [
 
 /// Whether a word is not to be had as a code of an owner's choice, in any case.
 #[must_use]
-pub fn is_kept_word(word: &str) -> bool {
+pub fn is_reserved(word: &str) -> bool {
     let mut words = reserved_words().iter().chain(&KEPT_WORDS);
     words.any(|kept| kept.eq_ignore_ascii_case(word))
 }

@@ -61,10 +61,10 @@ pub struct FailureLimiter {
 #[must_use]
 pub struct FailureGuard {
     limiter: FailureLimiter,
-    counted: Vec<Counted>,
+    counted: Vec<CountedFailure>,
 }
 
-struct Counted {
+struct CountedFailure {
     counter: Counter,
     local: Arc<AtomicI64>,
     in_redis: bool,
@@ -114,7 +114,7 @@ impl FailureLimiter {
             .count(Scope::Address, here, limits.failures_from_address)
             .await;
         if let Err(too_many) = outcome {
-            guard.take_back().await;
+            guard.undo().await;
             return Err(too_many);
         }
         let account = hash(Scope::Account, &[account]);
@@ -123,7 +123,7 @@ impl FailureLimiter {
             .await;
         match outcome {
             Err(too_many) if !is_known().await => {
-                guard.take_back().await;
+                guard.undo().await;
                 metrics::counter!(LIMIT_HITS, "limit" => Scope::Account.name()).increment(1);
                 Err(too_many)
             }
@@ -146,7 +146,7 @@ impl FailureLimiter {
 impl FailureGuard {
     /// The attempt was no failure: it succeeded, or was not made.
     pub async fn forgive(mut self) {
-        self.take_back().await;
+        self.undo().await;
     }
 
     /// Counts one more, unless the limit is reached.
@@ -168,7 +168,7 @@ impl FailureGuard {
         } else {
             None
         };
-        self.counted.push(Counted {
+        self.counted.push(CountedFailure {
             counter,
             local,
             in_redis: of_all.is_some(),
@@ -184,7 +184,7 @@ impl FailureGuard {
         })
     }
 
-    async fn take_back(&mut self) {
+    async fn undo(&mut self) {
         for counted in self.counted.drain(..) {
             counted.local.fetch_sub(1, Ordering::Relaxed);
             if counted.in_redis {

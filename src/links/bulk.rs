@@ -107,8 +107,7 @@ impl LinkService {
             .as_ref()
             .map_or(true, |outcomes| outcomes.iter().all(Result::is_err));
         if is_none_made {
-            self.limiter
-                .take_back_today(Daily::LinkBytes, address, bytes);
+            self.limiter.refund_today(Daily::LinkBytes, address, bytes);
         }
         made
     }

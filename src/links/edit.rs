@@ -69,8 +69,7 @@ impl LinkService {
         }
         let edited = self.edit_counted(owner, code, edit, expected).await;
         if bytes > 0 && !matches!(edited, Ok(Some(_))) {
-            self.limiter
-                .take_back_today(Daily::LinkBytes, address, bytes);
+            self.limiter.refund_today(Daily::LinkBytes, address, bytes);
         }
         edited
     }

@@ -97,7 +97,7 @@ pub struct LinkService {
     /// How long new codes are.
     pub code_length: CodeLength,
     /// Whether a word belongs to the service's own paths, or may one day: no code that is drawn is one.
-    pub is_kept_word: fn(&str) -> bool,
+    pub is_reserved: fn(&str) -> bool,
     /// Gives new links their time.
     pub clock: Arc<dyn Clock>,
 }

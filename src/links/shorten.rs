@@ -152,8 +152,7 @@ impl LinkService {
             .await?;
         let created = self.create_counted(owner, request, key, address, now).await;
         if created.is_err() {
-            self.limiter
-                .take_back_today(Daily::LinkBytes, address, bytes);
+            self.limiter.refund_today(Daily::LinkBytes, address, bytes);
         }
         created
     }
@@ -236,7 +235,7 @@ impl LinkService {
 
     pub(super) fn draw_code(&self) -> Result<ShortCode, LinkError> {
         let length = self.code_length.get();
-        draw(self.is_kept_word, || ShortCode::generate(length))
+        draw(self.is_reserved, || ShortCode::generate(length))
             .map_err(|error| LinkError::NoCode(error.to_string()))
     }
 }

@@ -117,20 +117,20 @@ impl Redirect {
         start: Instant,
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
-        let followed = self.followed_as_known(code, start, visitor).await;
-        if !matches!(&followed, Err(error) if error.may_be_of_before()) {
+        let followed = self.follow_cached(code, start, visitor).await;
+        if !matches!(&followed, Err(error) if error.may_be_stale()) {
             return followed;
         }
         // Boxed: seldom needed, and every connection would have room for it.
         let anew = async {
             let now = self.recorders.barrier(self.cache.shard_of(code)).await;
-            self.followed_as_known(code, now, visitor).await
+            self.follow_cached(code, now, visitor).await
         };
         Box::pin(anew).await
     }
 
     /// Follows a code by what this process knows of it.
-    async fn followed_as_known(
+    async fn follow_cached(
         &self,
         code: &ShortCode,
         start: Instant,

@@ -196,7 +196,7 @@ impl App {
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
             own_host: (base_url.own_host().clone()).with_private_refused(config.private_targets),
-            is_kept_word: paths::is_kept_word,
+            is_reserved: paths::is_reserved,
             clock: Arc::clone(&clock),
         };
         let lookups = lookups(config, &store, replica.as_ref());

@@ -33,7 +33,7 @@ pub(super) fn warn(config: &Config) {
             continue;
         }
         tracing::warn!(
-            "{name}: follows a pattern, and may be guessed, which lets everybody log in as anybody; give a random one, such as the output of `openssl rand -hex 32`"
+            "{name}: follows a pattern, so it can be guessed, and whoever guesses it can log in as anybody; give a random secret, such as the output of `openssl rand -hex 32`"
         );
     }
 }

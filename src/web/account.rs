@@ -29,7 +29,7 @@ struct AccountPage<'a> {
     sessions: Vec<ShownSession>,
     said: &'static str,
     keys: Vec<ShownKey>,
-    /// A key that was just made: it is shown this once.
+    /// A key that was just made: it is shown only once.
     new_key: Option<&'a str>,
     /// What is wrong with one of the forms.
     fault: Option<(FormOf, Fault)>,
@@ -95,8 +95,8 @@ impl From<ApiKey> for ShownKey {
             id: key.id,
             name: key.name.as_str().to_owned(),
             scope: match key.scope {
-                Scope::Read => "reads",
-                Scope::Write => "changes",
+                Scope::Read => "read",
+                Scope::Write => "read and write",
             },
             ends: key.expires_at.map(Timestamp::date).unwrap_or_default(),
             used: key.last_used_on.unwrap_or_default(),
@@ -124,9 +124,9 @@ pub(super) async fn show(
     QueryOf(done): QueryOf<Done>,
 ) -> Result<Response, ApiError> {
     let said = match done.done.as_str() {
-        "password" => "The password is changed, and every other session has ended.",
-        "key" => "The key has ended.",
-        "session" => "The session has ended.",
+        "password" => "The password is changed, and all other sessions are signed out.",
+        "key" => "The key is revoked.",
+        "session" => "The session is signed out.",
         "kept" => "Nothing was deleted. To delete the account, press “Delete the account”.",
         _ => "",
     };
@@ -147,7 +147,7 @@ pub(super) async fn page(
     let (mut has_lists, mut sessions, mut keys) = (true, Vec::new(), Vec::new());
     match lists.await {
         Ok(lists) => (sessions, keys) = lists,
-        // The key is made, and shown this once.
+        // The key is made, and shown only once.
         Err(_) if matches!(answer, Answer::NewKey(_)) => has_lists = false,
         Err(error) => return Err(error),
     }

@@ -14,7 +14,7 @@ use super::documents::{ExportForm, LinkDocuments};
 use super::form::Form;
 use super::page::{Frame, Site, own_page, refused_page};
 use super::session::SignedIn;
-use crate::http::paths::is_kept_word;
+use crate::http::paths::is_reserved;
 use crate::http::{ApiError, BodyLimits, ClientAddress, QueryOf};
 use crate::import::{Encoding, Note, OtherPages, ReadLink, Source, TakesLinks, read_file};
 use crate::links::{BulkLink, LinkRequest, LinkService, imported_request};
@@ -86,7 +86,7 @@ struct Taker<'a> {
 impl TakesLinks for Taker<'_> {
     fn take(&mut self, read: ReadLink) -> ControlFlow<()> {
         let now = self.service.clock.now();
-        let request = imported_request(&read, &self.service.own_host, is_kept_word, now);
+        let request = imported_request(&read, &self.service.own_host, is_reserved, now);
         self.links.push((read, request));
         if self.links.len() > MAX_LINKS {
             return ControlFlow::Break(());

@@ -8,7 +8,7 @@ use crate::domain::{
     TargetUrl, Timestamp, Title,
 };
 use crate::http::ApiError;
-use crate::http::paths::is_kept_word;
+use crate::http::paths::is_reserved;
 use crate::links::LinkRequest;
 
 /// The fields as a page shows them.
@@ -102,7 +102,7 @@ impl LinkForm {
     /// A new link.
     pub(super) fn request(&self, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
         let code = (!self.custom_code.is_empty())
-            .then(|| CustomCode::parse(&self.custom_code, is_kept_word));
+            .then(|| CustomCode::parse(&self.custom_code, is_reserved));
         Ok(LinkRequest {
             properties: self.properties(own_host)?,
             custom_code: code.transpose().map_err(invalid)?,

@@ -145,7 +145,7 @@ pub(super) fn searched_as_far_as(order: LinkOrder, end: Position) -> String {
         format!("links with {}", number_of(end.key.unsigned_abs(), "click"))
     } else {
         let made = Timestamp::from_micros(end.key).map(minute);
-        format!("links made at {}", made.unwrap_or_default())
+        format!("links created at {}", made.unwrap_or_default())
     }
 }
 
@@ -217,9 +217,9 @@ impl Row {
 pub(super) fn word(status: LinkStatus) -> &'static str {
     match status {
         LinkStatus::Active => "",
-        LinkStatus::Inactive => "inactive",
+        LinkStatus::Inactive => "paused",
         LinkStatus::Expired => "expired",
-        LinkStatus::UsedUp => "used up",
+        LinkStatus::UsedUp => "limit reached",
         LinkStatus::Removed => "removed",
     }
 }

@@ -47,7 +47,7 @@ impl LinksPage<'_> {
     fn done(&self) -> &'static str {
         match self.query.done.as_str() {
             "deleted" => "Deleted.",
-            "ended" => "Ended: these links no longer redirect.",
+            "paused" => "Paused: these links no longer redirect.",
             "tagged" => "Tagged.",
             "untagged" => "Tags removed.",
             PARTLY => {

@@ -109,15 +109,15 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/admin/accounts", get(admin::accounts::show))
         .route(
             "/app/admin/accounts/{id}/unban",
-            post(admin::accounts::unban),
+            post(admin::accounts::revoke_ban),
         )
         .route("/app/admin/audit", get(admin::audit::show))
         .route("/app/admin/links", get(admin::links::show))
         .route("/app/admin/removals", post(admin::removals::make))
         .route("/app/admin/removals/ask", post(admin::removals::ask))
         .route(
-            "/app/admin/removals/{id}/take-back",
-            post(admin::removals::take_back),
+            "/app/admin/removals/{id}/revoke",
+            post(admin::removals::revoke),
         )
         .route("/app/admin/reports", get(admin::reports::show))
         .route("/app/admin/reports/{id}/close", post(admin::reports::close))

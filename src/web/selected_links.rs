@@ -37,11 +37,11 @@ pub(super) async fn act_on_all(
     }
     let (action, done) = match form.get("action") {
         "delete" => (Action::Delete, "deleted"),
-        "end" => (Action::Edit(end()), "ended"),
+        "pause" => (Action::Edit(pause()), "paused"),
         "tag" => (Action::Edit(tag(form, TagEdit::Add)?), "tagged"),
         "untag" => (Action::Edit(tag(form, TagEdit::Remove)?), "untagged"),
         _ => {
-            let detail = "action: must be delete, end, tag or untag";
+            let detail = "action: must be delete, pause, tag or untag";
             return Err(ApiError::invalid(detail));
         }
     };
@@ -83,7 +83,7 @@ pub(super) fn check_number(links: usize) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn end() -> LinkEdit {
+fn pause() -> LinkEdit {
     LinkEdit {
         is_active: Some(false),
         ..LinkEdit::default()

@@ -106,7 +106,7 @@ fn shown(
         next: own_path(asked.next),
         has_ended: asked.has_ended,
         said: match asked.done {
-            "account" => "Your account is ready. Sign in to go on.",
+            "account" => "Your account is ready. Sign in to continue.",
             "password" => "The password is changed. Sign in with the new password.",
             _ => "",
         },

@@ -240,8 +240,7 @@ fn a_wrong_missing_or_expired_login_has_its_own_exit_code() {
         "(the token is malformed, or was not issued by this service); run `shunt login",
     );
     fs::write(ada.token_file(), "{").unwrap();
-    ada.runs(&["list"])
-        .fails(1, "token.json cannot be understood");
+    ada.runs(&["list"]).fails(1, "token.json is malformed");
 }
 
 #[test]

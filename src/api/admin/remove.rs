@@ -48,9 +48,9 @@ pub(in crate::api) struct NewRemovalBody {
     responses(
         (status = 200, description = "The removal", body = RemovalBody),
         (status = 404, description = "There is no such link or account", body = ErrorBody,
-            example = json!({"detail": "value: there is nothing of this kind with this value"})),
-        (status = 409, description = "It was removed already", body = ErrorBody,
-            example = json!({"detail": "value: was removed already, by removal 7"})),
+            example = json!({"detail": "value: nothing of this kind has this value"})),
+        (status = 409, description = "It was already removed", body = ErrorBody,
+            example = json!({"detail": "value: was already removed, by removal 7"})),
         TakesBody, NeedsToken, NeedsRole, NeedsDatabase,
     ),
 )]

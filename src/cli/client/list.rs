@@ -21,13 +21,13 @@ pub(in crate::cli) struct ListArgs {
     /// Only links with this tag.
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Only links of this status.
+    /// Only links with this status.
     #[arg(long, value_enum)]
     status: Option<Status>,
-    /// By which value, the largest or newest first with `-`.
+    /// Sort by this value; with `-`, the largest or newest first.
     #[arg(long, value_enum, default_value_t = Sort::Newest, allow_hyphen_values = true)]
     sort: Sort,
-    /// At most this many links; without it, all.
+    /// At most this many links; by default all links.
     #[arg(short = 'n', long, value_name = "N", value_parser = number(0..=usize::MAX))]
     limit: Option<usize>,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use super::{Api, Call, Failure, ServiceArgs, output};
 /// Which tokens to end.
 #[derive(Args)]
 pub(in crate::cli) struct LogOutArgs {
-    /// End every token of the account, on all machines. Keys for programs stay.
+    /// Revoke all tokens of the account, on all machines. API keys stay valid.
     #[arg(long)]
     everywhere: bool,
     #[command(flatten)]

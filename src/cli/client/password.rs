@@ -86,7 +86,8 @@ fn next_line(input: &mut impl BufRead) -> Result<String, Failure> {
     let password = password.strip_suffix('\r').unwrap_or(password);
     if password.is_empty() {
         return Err(Failure::Usage(
-            "standard input is not a terminal and its line is empty or missing: no password".into(),
+            "no password: standard input is not a terminal, and its first line is empty or missing"
+                .into(),
         ));
     }
     Ok(password.to_owned())

@@ -15,10 +15,10 @@ const MAX_LINE: u64 = 16 * 1024;
 /// The targets to shorten, and the fields of their links.
 #[derive(Args)]
 pub(in crate::cli) struct ShortenArgs {
-    /// Where the links are to lead: http:// or https:// addresses. `-` reads them from standard input, one a line.
+    /// Where the links are to lead: http:// or https:// addresses. `-` reads them from standard input, one per line.
     #[arg(required = true, value_name = "URL")]
     targets: Vec<String>,
-    /// The code of the link, instead of one that is drawn.
+    /// The code of the link, instead of a random code.
     #[arg(long, value_name = "CODE", alias = "custom-code")]
     code: Option<String>,
     #[command(flatten)]

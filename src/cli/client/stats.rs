@@ -26,7 +26,7 @@ struct Stats {
     /// The last 30 days; a service of an older version has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     series: Option<Series>,
-    /// Who made the clicks of those days; only their owner is shown that.
+    /// Who made the clicks of those days; only the owner sees this.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     breakdowns: Vec<Breakdown>,
 }

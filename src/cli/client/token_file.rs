@@ -106,7 +106,7 @@ impl TokenFile {
         let text = fs::read(file.path()).map_err(|error| self.fault(&error))?;
         serde_json::from_slice(&text).map_err(|_| {
             Failure::Failed(format!(
-                "{} cannot be understood; remove it and log in again",
+                "{} is malformed; remove it, and log in again",
                 self.path.display()
             ))
         })

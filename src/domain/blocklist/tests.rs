@@ -90,7 +90,7 @@ fn no_shared_host_is_blocked_by_accident() {
     }
     assert_eq!(
         refused("*.com").to_string(),
-        "line 2: must not be all of a public suffix, below which others have their names"
+        "line 2: must not be a public suffix, such as co.uk: the hosts of many owners end in it"
     );
 }
 

@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 64 << 20;
 const PART: u32 = 50_000;
 
 /// An order is made anew after this time, and after this many times as long as making it took.
-const REMADE_AFTER: Duration = Duration::from_secs(5);
+const MIN_REBUILD_INTERVAL: Duration = Duration::from_secs(5);
 const TIMES_ITS_MAKING: u32 = 20;
 
 /// How much older an order may be that is shown while it is made anew.
@@ -107,7 +107,7 @@ impl ClickOrders {
         let making = match &kept {
             Some(None) => return Ok(None),
             Some(Some(order)) => {
-                let remade_after = REMADE_AFTER.max(order.took * TIMES_ITS_MAKING);
+                let remade_after = MIN_REBUILD_INTERVAL.max(order.took * TIMES_ITS_MAKING);
                 if order.read_at.after(remade_after) > now {
                     return Ok(kept.flatten());
                 }
@@ -146,11 +146,11 @@ impl ClickOrders {
                     made
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(owner = owner.0, %error, "links could not be put in the order of their clicks");
+                    tracing::warn!(owner = owner.0, %error, "links could not be sorted by clicks");
                     None
                 }
                 Err(_) => {
-                    tracing::warn!(owner = owner.0, "it takes long to put links in the order of their clicks");
+                    tracing::warn!(owner = owner.0, "sorting links by clicks takes long");
                     None
                 }
             };

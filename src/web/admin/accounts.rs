@@ -77,7 +77,7 @@ pub(in crate::web) async fn show(
     own_page(StatusCode::OK, &page)
 }
 
-pub(in crate::web) async fn unban(
+pub(in crate::web) async fn revoke_ban(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
@@ -87,6 +87,6 @@ pub(in crate::web) async fn unban(
 ) -> Result<Response, ApiError> {
     admin.signed_in.check(&site, &form)?;
     let user = UserId(id.parse().unwrap_or_default());
-    let unbanned = abuse.unban(&admin.administrator, user).await;
-    taken(&abuse, &links, unbanned, "/app/admin?done=unbanned").await
+    let revoked = abuse.revoke_ban(&admin.administrator, user).await;
+    taken(&abuse, &links, revoked, "/app/admin?done=unbanned").await
 }

@@ -65,7 +65,7 @@ pub(in crate::web) async fn show(
         section: Section::new(&admin, PATH),
         said: match query.done.as_str() {
             "closed" => "The report is closed.",
-            "none" => "This report was closed already.",
+            "none" => "This report was already closed.",
             _ => "",
         },
         list: Listed::of(found.await, &query, PATH, Row::of)?,

@@ -23,7 +23,7 @@ async fn removed(app: &App, reason: &str, status: u16) -> String {
 both_modes! {
     async fn a_removed_links_page_says_why_and_who_removed_it(app) {
         for (status, language, title, label, legal) in [
-            (410, "en", "This link was removed", "The reason given:", false),
+            (410, "en", "This link was removed", "Reason:", false),
             (451, "de", "Dieser Link wurde entfernt", "Angegebener Grund:", true),
             (451, "fr", "Ce lien a été retiré", "Motif indiqué :", true),
             (410, "es", "Este enlace fue retirado", "Motivo indicado:", false),
