@@ -95,7 +95,7 @@ pub(super) async fn list(
 ) -> Result<Response, ApiError> {
     let asked = query.and_then(|QueryOf(query)| Ok((query.parse()?, query)));
     let (
-        Asked {
+        ListRequest {
             listing,
             part,
             view,
@@ -148,7 +148,7 @@ fn json_body(body: impl Into<Body>) -> Response {
     ([(CONTENT_TYPE, JSON)], body.into()).into_response()
 }
 
-struct Asked {
+struct ListRequest {
     listing: Listing,
     view: View,
     /// `None`: the whole list.
@@ -162,9 +162,9 @@ struct Part {
 }
 
 impl ListQuery {
-    fn parse(&self) -> Result<Asked, ApiError> {
+    fn parse(&self) -> Result<ListRequest, ApiError> {
         let listing = self.listing().map_err(invalid)?;
-        Ok(Asked {
+        Ok(ListRequest {
             part: self.part(listing.order)?,
             view: View::parse(self.view.as_deref())?,
             listing,

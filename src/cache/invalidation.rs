@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::cursor::InvalidationCursor;
 use super::l2::L2;
-use super::redis_tier::{Patience, RedisTier};
+use super::redis_tier::{ListDeadline, RedisTier};
 use crate::redis::Term;
 use crate::telemetry::metrics::{REDIS_DATA_LOST, counter_of_shard};
 
@@ -74,12 +74,12 @@ impl Invalidations {
         cursor: &InvalidationCursor,
         redis: &RedisTier,
         l2: &L2,
-        patience: Patience,
+        deadline: ListDeadline,
     ) -> bool {
         let waiting = self.term.lock();
-        let waited = match patience {
-            Patience::OfRedirects => timeout(redis.deadline(), waiting).await.ok(),
-            Patience::InBackground => Some(waiting.await),
+        let waited = match deadline {
+            ListDeadline::OfRedirects => timeout(redis.deadline(), waiting).await.ok(),
+            ListDeadline::InBackground => Some(waiting.await),
         };
         let Some(mut term) = waited else {
             self.note_unlisted(cursor, l2).await;
@@ -97,7 +97,7 @@ impl Invalidations {
             return false;
         }
         let codes = if is_same {
-            redis.changes(known, cursor.change, patience).await
+            redis.changes(known, cursor.change, deadline).await
         } else {
             Ok(None)
         };

@@ -61,7 +61,7 @@ struct CacheShard {
 const LOOKUP_TRIES: usize = 5;
 
 /// How long a look-up waits for a Redis that does not answer or went away just now, if the database cannot be asked either.
-const REDIS_PATIENCE: Duration = Duration::from_secs(4);
+const REDIS_WAIT: Duration = Duration::from_secs(4);
 
 /// The pause before a Redis is asked again that is taken for up.
 const REDIS_PAUSE: Duration = Duration::from_millis(50);
@@ -259,7 +259,7 @@ impl LinkCache {
         looking_up: impl Future<Output = T> + Unpin,
     ) -> Option<T> {
         match &self.shard(shard).redis {
-            Some(redis) if !redis.is_up() && started.elapsed() < REDIS_PATIENCE => {
+            Some(redis) if !redis.is_up() && started.elapsed() < REDIS_WAIT => {
                 // Redis first: otherwise each of those that share the look-up would begin it anew before it is dropped.
                 match select(Box::pin(redis.is_back()), looking_up).await {
                     Either::Left(_) => None,
@@ -277,7 +277,7 @@ impl LinkCache {
             return false;
         };
         let waited = started.elapsed().max(redis.away_for());
-        let left = REDIS_PATIENCE.saturating_sub(waited);
+        let left = REDIS_WAIT.saturating_sub(waited);
         if redis.is_up() {
             sleep(REDIS_PAUSE.min(left)).await;
             return !left.is_zero();

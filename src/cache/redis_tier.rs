@@ -23,7 +23,7 @@ const MAX_CHANGES: i64 = 1_000;
 
 /// How long a list of changes is waited for.
 #[derive(Clone, Copy)]
-pub(super) enum Patience {
+pub(super) enum ListDeadline {
     /// Half of a click's deadline; a late list means that Redis is away.
     OfRedirects,
     /// A second.
@@ -180,7 +180,7 @@ impl RedisTier {
         &self,
         known: i64,
         newest: i64,
-        patience: Patience,
+        deadline: ListDeadline,
     ) -> Result<Option<Vec<ShortCode>>, RedisFailure> {
         let expected = newest
             .checked_sub(known)
@@ -194,9 +194,9 @@ impl RedisTier {
             .arg(format!("({known}"))
             .arg(newest);
         let call = Call::plain(range);
-        let entries: Vec<(String, Vec<(String, String)>)> = match patience {
-            Patience::OfRedirects => self.ask(&call).await?,
-            Patience::InBackground => self.redis.query(&call, BACKGROUND_DEADLINE).await?,
+        let entries: Vec<(String, Vec<(String, String)>)> = match deadline {
+            ListDeadline::OfRedirects => self.ask(&call).await?,
+            ListDeadline::InBackground => self.redis.query(&call, BACKGROUND_DEADLINE).await?,
         };
         let codes: Vec<_> = entries
             .iter()

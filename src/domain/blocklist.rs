@@ -222,7 +222,7 @@ impl Entries {
 }
 
 #[derive(Default)]
-struct Gathered {
+struct ListBuilder {
     hosts: Vec<u64>,
     tops: Vec<u64>,
     prefixes: Vec<u64>,
@@ -230,7 +230,7 @@ struct Gathered {
     queries: Vec<QueryEntry>,
 }
 
-impl Gathered {
+impl ListBuilder {
     fn add(&mut self, entry: Entry) {
         match entry {
             Entry::Hosts(HostPattern::One(host)) => self.hosts.push(hash(&*host)),
@@ -273,7 +273,7 @@ impl Blocklist {
     /// # Errors
     /// The first line that is no entry.
     pub fn parse(text: &str, digest: String) -> Result<Self, InvalidBlocklist> {
-        let (mut blocked, mut excepted) = (Gathered::default(), Gathered::default());
+        let (mut blocked, mut excepted) = (ListBuilder::default(), ListBuilder::default());
         for (at, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {

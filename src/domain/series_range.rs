@@ -147,7 +147,7 @@ impl SeriesRange {
 
     /// The last 30 days in UTC.
     #[must_use]
-    pub fn usual(now: Timestamp) -> Self {
+    pub fn default_at(now: Timestamp) -> Self {
         Self::parse(RangeQuery::default(), now).unwrap_or_else(|_| Self {
             step: Step::default(),
             zone: Zone::UTC,

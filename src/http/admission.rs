@@ -16,7 +16,7 @@ use super::admitted::{Admitted, HasCommitted, Shares};
 use super::paths::{Class, route_of};
 use super::{ApiError, ClientAddress, Peer, TrustedProxies};
 use crate::config::Guards;
-use crate::limits::{AtOnce, Full, Place};
+use crate::limits::{AtOnce, ClientShare, Full};
 use crate::store::{Commits, for_waiting_client};
 use crate::telemetry::metrics::LIMIT_HITS;
 
@@ -86,7 +86,7 @@ impl Admission {
     ///
     /// # Errors
     /// The response to send instead, where no permit is left.
-    pub fn stream(&self, admitted: &Admitted) -> Result<Place, Response> {
+    pub fn stream(&self, admitted: &Admitted) -> Result<ClientShare, Response> {
         let mut stream = admitted.place_in(&self.streams);
         stream.add(1).map_err(refused)?;
         Ok(stream)

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::ApiError;
 use crate::domain::UserId;
-use crate::limits::{AtOnce, Full, Place};
+use crate::limits::{AtOnce, ClientShare, Full};
 
 /// Bodies and responses up to this length are taken and sent however much is kept for others: log-ins, errors, single links. The
 /// connections bound them in all.
@@ -35,7 +35,7 @@ pub struct Admitted {
 
 #[derive(Default)]
 struct Held {
-    permit: Option<Place>,
+    permit: Option<ClientShare>,
     account: Option<UserId>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct HasCommitted;
 /// A response in memory, and the room that it takes, until its last byte is written.
 struct Kept {
     bytes: Bytes,
-    _room: Place,
+    _room: ClientShare,
 }
 
 impl AsRef<[u8]> for Kept {
@@ -120,11 +120,11 @@ impl Admitted {
 
     /// Room in memory for what this client sends or is sent; none is taken yet.
     #[must_use]
-    pub fn room(&self) -> Place {
+    pub fn room(&self) -> ClientShare {
         self.place_in(&self.shares.room)
     }
 
-    pub(super) fn place_in(&self, shared: &AtOnce) -> Place {
+    pub(super) fn place_in(&self, shared: &AtOnce) -> ClientShare {
         shared.of(self.held().account, self.address.as_deref())
     }
 

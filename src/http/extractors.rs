@@ -19,7 +19,7 @@ use super::admitted::SMALL;
 use super::paths::decoded_code;
 use super::{Admitted, ApiError};
 use crate::domain::{ShortCode, json_reason, unknown_name};
-use crate::limits::{Full, Place};
+use crate::limits::{ClientShare, Full};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Limits of a request's body; an extension of every request.
@@ -121,7 +121,7 @@ async fn read_within_limits(request: Request) -> Result<ReadBody, ApiError> {
 pub struct ReadBody {
     bytes: Vec<u8>,
     /// `None`: the request is no client's, but a test's.
-    room: Option<Place>,
+    room: Option<ClientShare>,
 }
 
 impl Deref for ReadBody {
@@ -168,7 +168,7 @@ pub async fn read_body(request: Request, limits: BodyLimits) -> Result<ReadBody,
 impl ReadBody {
     /// Only the room, for what was made of the body.
     #[must_use]
-    pub fn into_room(self) -> Option<Place> {
+    pub fn into_room(self) -> Option<ClientShare> {
         self.room
     }
 

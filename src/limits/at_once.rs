@@ -67,7 +67,7 @@ const OF_CLIENT: Full = Full::OfClient(TooMany {
 });
 
 /// What one piece of work holds, until it is dropped.
-pub struct Place {
+pub struct ClientShare {
     of: AtOnce,
     address: Option<Client>,
     account: Option<Client>,
@@ -138,7 +138,7 @@ impl AtOnce {
     ///
     /// # Errors
     /// [`Full`].
-    pub fn begin(&self, owner: UserId, address: &str) -> Result<Place, Full> {
+    pub fn begin(&self, owner: UserId, address: &str) -> Result<ClientShare, Full> {
         let mut place = self.of(Some(owner), Some(address));
         place.add(1)?;
         Ok(place)
@@ -146,8 +146,8 @@ impl AtOnce {
 
     /// Holds nothing yet for this account, if it is known, and for this address, if addresses are told apart.
     #[must_use]
-    pub fn of(&self, owner: Option<UserId>, address: Option<&str>) -> Place {
-        Place {
+    pub fn of(&self, owner: Option<UserId>, address: Option<&str>) -> ClientShare {
+        ClientShare {
             of: self.clone(),
             address: address.map(|address| Client::Address(address.into())),
             account: owner.map(Client::Account),
@@ -175,7 +175,7 @@ impl Held {
     }
 }
 
-impl Place {
+impl ClientShare {
     /// Holds so much more.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ClientShare {
     fn drop(&mut self) {
         let mut held = self.of.held();
         held.in_all -= self.size;

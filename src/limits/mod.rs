@@ -24,7 +24,7 @@ mod searches;
 mod waiting_room;
 
 use added::Added;
-pub use at_once::{AtOnce, Full, Place};
+pub use at_once::{AtOnce, ClientShare, Full};
 pub use bulk::MAX_BULK;
 pub use caller_hash::CallerHasher;
 pub use daily::Daily;
@@ -168,8 +168,8 @@ impl Limiter {
         let caller = self.hasher.hash(action.name(), &[caller]);
         let here = self.local.get_with((action, caller, window), Arc::default);
         let count = match here.count(action, limit) {
-            Counted::Here(count) => count,
-            Counted::ForRedis { count, backlog } => {
+            AttemptCount::Here(count) => count,
+            AttemptCount::ForRedis { count, backlog } => {
                 let counted = self.count_in_redis(action, caller, window, backlog).await;
                 if counted.is_none() {
                     here.backlog.fetch_add(backlog, Ordering::Relaxed);
@@ -213,7 +213,7 @@ struct CountHere {
 }
 
 /// Where the exact count is.
-enum Counted {
+enum AttemptCount {
     /// In this process, as far as the limit goes.
     Here(u32),
     /// In Redis, once `backlog` is added there, which includes this attempt.
@@ -222,21 +222,21 @@ enum Counted {
 
 impl CountHere {
     /// Counts one more.
-    fn count(&self, action: Action, limit: u32) -> Counted {
+    fn count(&self, action: Action, limit: u32) -> AttemptCount {
         let count = self
             .counted
             .fetch_add(1, Ordering::Relaxed)
             .saturating_add(1);
         if count <= local_part(action, limit) {
             self.backlog.fetch_add(1, Ordering::Relaxed);
-            return Counted::Here(count);
+            return AttemptCount::Here(count);
         }
         if count > limit && self.backlog.load(Ordering::Relaxed) == 0 {
             // Redis has counted every attempt that could pass: a flood causes no further calls.
-            return Counted::Here(count);
+            return AttemptCount::Here(count);
         }
         let backlog = self.backlog.swap(0, Ordering::Relaxed).saturating_add(1);
-        Counted::ForRedis { count, backlog }
+        AttemptCount::ForRedis { count, backlog }
     }
 }
 

@@ -21,7 +21,7 @@ const MAX_WAITING: usize = 1_000;
 
 /// The links that are being made; cheap to clone.
 #[derive(Clone, Default)]
-pub struct Creations(Arc<Mutex<HashMap<Maker, VecDeque<Waiting>>>>);
+pub struct Creations(Arc<Mutex<HashMap<Maker, VecDeque<WaitingLink>>>>);
 
 type Made = Result<CreatedLink, CreateLinkError>;
 
@@ -33,7 +33,7 @@ struct Maker {
 }
 
 /// A link that is to be made after those that are being made.
-struct Waiting {
+struct WaitingLink {
     code: ShortCode,
     properties: LinkProperties,
     outcome: oneshot::Sender<Outcome>,
@@ -105,7 +105,7 @@ impl Creations {
             Entry::Occupied(waiting) if waiting.get().len() >= MAX_WAITING => Begun::Full,
             Entry::Occupied(mut waiting) => {
                 let (outcome, receiver) = oneshot::channel();
-                waiting.get_mut().push_back(Waiting {
+                waiting.get_mut().push_back(WaitingLink {
                     code: new.code.clone(),
                     properties: new.properties.clone(),
                     outcome,
@@ -115,7 +115,7 @@ impl Creations {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<Maker, VecDeque<Waiting>>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<Maker, VecDeque<WaitingLink>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -127,7 +127,7 @@ impl Creations {
 async fn create_together(
     links: &dyn Links,
     own: &NewLink<'_>,
-    others: &[Waiting],
+    others: &[WaitingLink],
     max_links: u64,
 ) -> Result<(Made, Vec<Made>), CreateLinkError> {
     if others.is_empty() {
@@ -148,7 +148,7 @@ async fn create_together(
     Ok((own, made.collect()))
 }
 
-impl Waiting {
+impl WaitingLink {
     fn made(self, made: Made) {
         // The request may have ended, at its time-out.
         drop(self.outcome.send(Outcome::Made(made)));
@@ -189,7 +189,7 @@ impl Turn {
     }
 
     /// Those that wait, up to so many. Requests that have ended are left out.
-    fn take(&self, most: usize) -> Vec<Waiting> {
+    fn take(&self, most: usize) -> Vec<WaitingLink> {
         let mut waiting = self.creations.waiting();
         let Some(waiting) = waiting.get_mut(&self.maker) else {
             return Vec::new();
@@ -203,7 +203,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let mut waiting = self.creations.waiting();
         let next = waiting.get_mut(&self.maker).and_then(|waiting| {
-            let is_there = |link: &Waiting| !link.outcome.is_closed();
+            let is_there = |link: &WaitingLink| !link.outcome.is_closed();
             waiting
                 .iter()
                 .position(is_there)

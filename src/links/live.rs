@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LinkError, LinkService};
 use crate::domain::{Principal, ShortCode};
-use crate::limits::{AtOnce, Place};
+use crate::limits::{AtOnce, ClientShare};
 use crate::telemetry::metrics::{GaugeGuard, LIVE_LISTENERS};
 
 /// Listeners of an instance at most: each keeps a connection and some kilobytes.
@@ -58,7 +58,7 @@ pub struct Listener {
     code: ShortCode,
     watched: Arc<Mutex<Watched>>,
     next: Instant,
-    _counted: (Place, GaugeGuard),
+    _counted: (ClientShare, GaugeGuard),
 }
 
 impl LiveCounts {

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::http::ClientAddress;
-use crate::limits::{AtOnce, Place};
+use crate::limits::{AtOnce, ClientShare};
 
 /// A listener with at most so many connections at once, each with a timeout.
 pub(super) struct BoundedListener {
@@ -78,7 +78,7 @@ pub(super) struct BoundedConnection {
     idle: Pin<Box<Sleep>>,
     idle_timeout: Duration,
     _permit: OwnedSemaphorePermit,
-    _place: Place,
+    _place: ClientShare,
 }
 
 impl BoundedConnection {

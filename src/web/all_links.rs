@@ -10,8 +10,8 @@ use form_urlencoded::Serializer;
 use serde::Deserialize;
 
 use super::breakdowns::{BreakdownsView, imported, wanted};
-use super::clicks::{ClicksQuery, ClicksView, Place};
-use super::link_list::Row;
+use super::clicks::{ClicksPage, ClicksQuery, ClicksView};
+use super::link_list::LinkRow;
 use super::page::{Frame, Site, grouped, minute, own_page_as_of};
 use super::session::SignedIn;
 use crate::domain::{LinkFilter, LinkOrder, SearchTag};
@@ -34,13 +34,13 @@ struct AllLinksPage<'a> {
     as_of: Option<String>,
     series: ClicksView,
     visitors: BreakdownsView,
-    most: Vec<Row>,
+    most: Vec<LinkRow>,
     ending: Vec<Ending>,
 }
 
 /// A link that ends.
 struct Ending {
-    row: Row,
+    row: LinkRow,
     ends: String,
 }
 
@@ -98,13 +98,13 @@ pub(super) async fn show(
             .map_or_else(String::new, |end| {
                 asked.range.zone().shown_to_the_minute(end)
             }),
-        row: Row::of(listed, &site),
+        row: LinkRow::of(listed, &site),
     });
     let status = asked
         .fault
         .as_ref()
         .map_or(StatusCode::OK, ApiError::status);
-    let place = Place {
+    let place = ClicksPage {
         path: PATH.to_owned(),
         tag: tag.tag.clone(),
     };
@@ -118,7 +118,7 @@ pub(super) async fn show(
         as_of: as_of.map(minute),
         series,
         visitors: BreakdownsView::new(&place, &asked, found, &site),
-        most: most.links().map(|link| Row::of(link, &site)).collect(),
+        most: most.links().map(|link| LinkRow::of(link, &site)).collect(),
         ending: ending.collect(),
     };
     own_page_as_of(status, &page, as_of)

@@ -37,7 +37,7 @@ pub(super) struct ClicksQuery {
 }
 
 /// What a page is asked for.
-pub(super) struct Asked {
+pub(super) struct ClicksRequest {
     pub(super) range: SeriesRange,
     /// Of the visitors.
     pub(super) filters: Vec<Filter>,
@@ -47,11 +47,11 @@ pub(super) struct Asked {
     pub(super) given: Vec<(&'static str, String)>,
 }
 
-impl Asked {
+impl ClicksRequest {
     /// The last 30 days of all visitors.
-    pub(super) fn usual(now: Timestamp) -> Self {
+    pub(super) fn default_at(now: Timestamp) -> Self {
         Self {
-            range: SeriesRange::usual(now),
+            range: SeriesRange::default_at(now),
             filters: Vec::new(),
             fault: None,
             given: Vec::new(),
@@ -60,13 +60,13 @@ impl Asked {
 }
 
 /// Where a page with clicks is.
-pub(super) struct Place {
+pub(super) struct ClicksPage {
     pub(super) path: String,
     /// A tag to which the page is narrowed; empty for none.
     pub(super) tag: String,
 }
 
-impl Place {
+impl ClicksPage {
     /// The parameters beside those of the range.
     pub(super) fn kept(&self, filters: &[Filter]) -> Vec<(&'static str, String)> {
         let tag = Some(("tag", self.tag.clone())).filter(|(_, tag)| !tag.is_empty());
@@ -80,7 +80,7 @@ impl Place {
 
 impl ClicksQuery {
     /// The range and the filters; those that are refused are the usual ones.
-    pub(super) fn asked(&self, now: Timestamp, headers: &HeaderMap) -> Asked {
+    pub(super) fn asked(&self, now: Timestamp, headers: &HeaderMap) -> ClicksRequest {
         let (range, fault) = self.range(now, headers);
         let (filters, wrong) = match self.filters() {
             Ok(filters) => (filters, None),
@@ -94,7 +94,7 @@ impl ClicksQuery {
         ];
         given.retain(|(_, value)| !value.is_empty());
         let owned = |(name, value): (&'static str, &String)| (name, value.clone());
-        Asked {
+        ClicksRequest {
             range,
             filters,
             fault: fault.or(wrong),
@@ -148,7 +148,7 @@ impl ClicksQuery {
                 };
                 let usual = SeriesRange::parse(usual, now);
                 (
-                    usual.unwrap_or_else(|_| SeriesRange::usual(now)),
+                    usual.unwrap_or_else(|_| SeriesRange::default_at(now)),
                     Some(ApiError::invalid(error.to_string())),
                 )
             }
@@ -229,7 +229,7 @@ struct Data<'a> {
 }
 
 impl ClicksView {
-    pub(super) fn new(place: &Place, asked: &Asked, clicks: &ComparedSeries) -> Self {
+    pub(super) fn new(place: &ClicksPage, asked: &ClicksRequest, clicks: &ComparedSeries) -> Self {
         let (range, fault) = (&asked.range, asked.fault.as_ref());
         let ComparedSeries {
             series, previous, ..

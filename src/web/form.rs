@@ -6,7 +6,7 @@ use axum::http::Request;
 
 use crate::domain::Timestamp;
 use crate::http::{ApiError, BodyLimits, read_body};
-use crate::limits::Place;
+use crate::limits::ClientShare;
 
 /// Most fields that are read.
 const MAX_FIELDS: usize = 1_100;
@@ -15,7 +15,7 @@ const MAX_FIELDS: usize = 1_100;
 pub(super) struct Form {
     fields: Vec<(String, String)>,
     /// The fields take as much memory as the body did.
-    _room: Option<Place>,
+    _room: Option<ClientShare>,
 }
 
 impl Form {

@@ -150,7 +150,7 @@ pub(super) fn searched_as_far_as(order: LinkOrder, end: Position) -> String {
 }
 
 /// A link of the list.
-pub(super) struct Row {
+pub(super) struct LinkRow {
     pub(super) code: String,
     pub(super) short_url: String,
     pub(super) target: String,
@@ -178,7 +178,7 @@ impl Tag {
     }
 }
 
-impl Row {
+impl LinkRow {
     /// What the number of clicks counts.
     pub(super) fn unit(&self) -> &'static str {
         if self.clicks == "1" {

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::breakdowns::{BreakdownsView, imported, wanted};
-use super::clicks::{Asked, ClicksQuery, ClicksView, Place};
+use super::clicks::{ClicksPage, ClicksQuery, ClicksRequest, ClicksView};
 use super::form::Form;
 use super::link_form::LinkForm;
 use super::link_list::{Tag, word};
@@ -120,7 +120,7 @@ impl Page {
         site: &Site,
         signed_in: &SignedIn,
         code: &ShortCode,
-        asked: &Asked,
+        asked: &ClicksRequest,
     ) -> Result<Self, ApiError> {
         let owner = signed_in.principal;
         let found = links.own_series(owner, code, &asked.range).await?;
@@ -130,7 +130,7 @@ impl Page {
             let found = links.breakdowns(owner, code, wanted(asked)).await?;
             breakdowns = found.ok_or_else(ApiError::url_not_found)?;
         }
-        let place = Place {
+        let place = ClicksPage {
             path: format!("/app/links/{code}"),
             tag: String::new(),
         };
@@ -215,7 +215,7 @@ pub(super) async fn edit(
     let checked = signed_in.check_session(&site, &form)?;
     let owner = signed_in.principal;
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    let asked = Asked::usual(links.clock.now());
+    let asked = ClicksRequest::default_at(links.clock.now());
     let page = Page::of(&links, &abuse, &site, &signed_in, &code, &asked).await?;
     let fields = LinkForm::sent(&form);
     let edited = async {

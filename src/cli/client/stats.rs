@@ -54,13 +54,13 @@ struct Breakdown {
     by: String,
     clicks: u64,
     people: u64,
-    rows: Vec<Row>,
+    rows: Vec<BreakdownRow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     other: Option<Sum>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Row {
+struct BreakdownRow {
     value: Option<String>,
     clicks: u64,
     people: u64,
@@ -138,7 +138,7 @@ fn breakdowns(api: &Api, path: &str, rows: u32) -> Result<Vec<Breakdown>, Failur
 
 /// The values with most clicks, and the rest.
 fn top(breakdown: &Breakdown) -> String {
-    let row = |row: &Row| {
+    let row = |row: &BreakdownRow| {
         let value = row.value.as_deref().map_or("unknown".into(), harmless);
         format!("{value} {}", row.clicks)
     };
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_breakdown_is_a_line_of_its_largest_values() {
-        let row = |value: Option<&str>, clicks| Row {
+        let row = |value: Option<&str>, clicks| BreakdownRow {
             value: value.map(str::to_owned),
             clicks,
             people: clicks,

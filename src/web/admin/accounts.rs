@@ -24,11 +24,11 @@ struct AccountsPage<'a> {
     frame: Frame<'a>,
     section: Section<'a>,
     query: &'a ListQuery,
-    list: Listed<Row>,
+    list: Listed<AccountRow>,
 }
 
 /// An account.
-struct Row {
+struct AccountRow {
     id: i64,
     email: String,
     made: String,
@@ -40,7 +40,7 @@ struct Row {
     ban_path: String,
 }
 
-impl Row {
+impl AccountRow {
     fn of(user: &SeenUser, own: UserId) -> Self {
         Self {
             id: user.id.0,
@@ -70,7 +70,7 @@ pub(in crate::web) async fn show(
         frame: Frame::own(&site, admin.signed_in.owner()),
         section: Section::new(&admin, PATH),
         list: Listed::of(found.await, &query, PATH, |user| {
-            Row::of(&user, admin.signed_in.principal.user)
+            AccountRow::of(&user, admin.signed_in.principal.user)
         })?,
         query: &query,
     };

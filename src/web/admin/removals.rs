@@ -27,11 +27,11 @@ struct RemovalsPage<'a> {
     section: Section<'a>,
     said: &'static str,
     form: RemovalForm,
-    list: Listed<Row>,
+    list: Listed<RemovalRow>,
 }
 
 /// A removal.
-struct Row {
+struct RemovalRow {
     id: i64,
     kind: &'static str,
     value: String,
@@ -46,7 +46,7 @@ struct Row {
     is_by_hand: bool,
 }
 
-impl Row {
+impl RemovalRow {
     fn of(removal: Removal) -> Self {
         Self {
             id: removal.id.0,
@@ -220,7 +220,7 @@ async fn page(
             _ => "",
         },
         form,
-        list: Listed::of(found.await, query, PATH, Row::of)?,
+        list: Listed::of(found.await, query, PATH, RemovalRow::of)?,
     };
     own_page(status, &page)
 }
