@@ -165,7 +165,7 @@ impl Abuse {
         }
     }
 
-    /// What a person wants to be removed: as [`RemovalTarget::parse`], where an account has an e-mail address, too.
+    /// What a person wants to remove: as [`RemovalTarget::parse`], but an account may be named by its e-mail address, too.
     ///
     /// # Errors
     /// [`AbuseError::Invalid`], [`AbuseError::Unknown`], [`AbuseError::Store`].
@@ -243,7 +243,7 @@ impl Abuse {
     /// Revokes the ban of an account, as [`Abuse::revoke`] does.
     ///
     /// # Errors
-    /// [`AbuseError::Unknown`] where the account is not banned; [`AbuseError::Store`].
+    /// [`AbuseError::Unknown`] if the account is not banned; [`AbuseError::Store`].
     pub async fn revoke_ban(
         &self,
         by: &Administrator,
@@ -267,7 +267,7 @@ impl Abuse {
         Ok(Newest { entries, next })
     }
 
-    /// Why the link with this code is removed, for its visitors; `None` where it is not.
+    /// Why the link with this code is removed, for its visitors; `None` if it is not removed.
     ///
     /// # Errors
     /// [`AbuseError::Store`].
@@ -307,7 +307,7 @@ impl Abuse {
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
     pub async fn account(&self, user: UserId) -> Result<SeenUser, AbuseError> {
         let found = self.administration.seen_users(&[user.0]).await?;
-        // An account that is deleted has no address any more.
+        // A deleted account has no address.
         let found = found
             .into_iter()
             .find(|user| !user.email.as_str().is_empty());
@@ -333,7 +333,7 @@ impl Abuse {
     /// Notes the report of a link by a client at an address, of which a keyed hash is kept. Too many reports make room for it.
     ///
     /// # Errors
-    /// [`AbuseError::Unknown`] where no link has the code, [`AbuseError::TooMany`], [`AbuseError::Store`].
+    /// [`AbuseError::Unknown`] if no link has the code, [`AbuseError::TooMany`], [`AbuseError::Store`].
     pub async fn report(
         &self,
         code: &ShortCode,
@@ -354,7 +354,7 @@ impl Abuse {
         Err(AbuseError::Unknown)
     }
 
-    /// Closes a report: it makes room for another one.
+    /// Closes a report, which makes room for another report.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
@@ -380,7 +380,7 @@ impl Abuse {
     }
 }
 
-/// A client, as the reports of one reporter are counted: a subscriber of IPv6 has up to a network of 48 bits.
+/// A client, as the reports of a reporter are counted: a subscriber of IPv6 has up to a network of 48 bits.
 fn network(address: &str) -> String {
     let whole = |own: Ipv6Net| Ipv6Net::new(own.addr(), 48).map(|site| site.trunc().to_string());
     let site = address.parse().ok().and_then(|own| whole(own).ok());

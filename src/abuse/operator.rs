@@ -30,7 +30,7 @@ impl Operator {
         Self { store, clock }
     }
 
-    /// What a person wants to be removed: as [`RemovalTarget::parse`], where an account has an e-mail address, too.
+    /// What a person wants to remove: as [`RemovalTarget::parse`], but an account may be named by its e-mail address, too.
     async fn target(&self, kind: &str, value: &str) -> Result<RemovalTarget, AbuseError> {
         match NamedUser::parse(value) {
             Some(NamedUser::Email(email)) if kind == "user" => {
@@ -59,7 +59,7 @@ impl Operator {
         is_set.await?.then_some(()).ok_or(AbuseError::Banned)
     }
 
-    /// Gives an account another password, by its hash; all its tokens end.
+    /// Gives an account a new password, by its hash; all its tokens are revoked.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Banned`], [`AbuseError::Store`].
@@ -139,7 +139,7 @@ impl Operator {
     }
 
     /// Goes over the links of a removal, and waits until running instances have learned of them: [`AT_ONCE`] at most. They do
-    /// the rest, also where the database fails: the removal itself is committed.
+    /// the rest, even if the database fails: the removal itself is committed.
     async fn settle(&self, id: RemovalId) {
         let settled = async {
             while !self.store.removals.is_scanned(id).await? {
@@ -168,7 +168,7 @@ impl Operator {
     /// Revokes the ban of an account, whose links work again.
     ///
     /// # Errors
-    /// [`AbuseError::Unknown`] where the account is not banned; [`AbuseError::Store`].
+    /// [`AbuseError::Unknown`] if the account is not banned; [`AbuseError::Store`].
     pub async fn revoke_ban(&self, email: &EmailAddress) -> Result<(), AbuseError> {
         let target = RemovalTarget::User(self.user(email).await?);
         let ban = self.store.removals.in_force(&target).await?;

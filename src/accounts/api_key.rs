@@ -41,7 +41,7 @@ pub(super) fn generate(user: UserId, scope: Scope) -> Result<String, getrandom::
     Ok(key)
 }
 
-/// What a key names and may do, if it is still one; `None` for a text that was mistyped or cut off.
+/// What a key names and permits, if it is valid; `None` for a text that was mistyped or cut off.
 pub(super) fn parse(key: &str) -> Option<(Principal, Scope)> {
     let is_plain = key.len() <= MAX_LENGTH && key.bytes().all(|byte| byte.is_ascii_graphic());
     let at = key

@@ -58,7 +58,7 @@ impl Accounts {
         self.keys.keys_of(owner).await?.ok_or(AccountError::Gone)
     }
 
-    /// Ends a key, on every instance at once. `false` where there is none of this account.
+    /// Revokes a key, on every instance at once. `false` if the account has no such key.
     ///
     /// # Errors
     /// [`AccountError::Gone`], [`AccountError::Store`].

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::hmac;
 use crate::domain::{Clock, Principal, TokenKey, TokenSecret, UserId};
 
-/// Longest token that is parsed; tokens of this service have about 300 bytes, and that of a long `BASE_URL` more.
+/// Longest token that is parsed; tokens of this service have about 300 bytes, or more with a long `BASE_URL`.
 const MAX_BYTES: usize = 4_096;
 
 /// Whom tokens are for, and what they are: another kind of token, signed with the same secret, is refused.
@@ -59,7 +59,7 @@ pub enum TokenFault {
     /// Its time is over.
     #[error("the token has expired")]
     Ended,
-    /// Its time has not begun: the clock of another instance is ahead.
+    /// It is not valid yet: the clock of another instance is ahead.
     #[error("the token is not valid yet")]
     Early,
 }
@@ -72,7 +72,7 @@ struct Claims {
     iat: u64,
     exp: u64,
     key: String,
-    /// For readers alone: the account's key ties a token to this database, also when `BASE_URL` changes.
+    /// Only for readers: the account's key ties a token to this database, even when `BASE_URL` changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     iss: Option<String>,
     /// Tokens of the version before have no audience and no type.
@@ -143,7 +143,7 @@ impl Tokens {
             return Err(TokenFault::Malformed);
         }
         let TokenData { header, claims } = self.decoded(token)?;
-        // Extensions that a recipient has to understand (RFC 7515, 4.1.11): none is supported here.
+        // Extensions that a recipient must understand (RFC 7515, 4.1.11): no extension is supported here.
         if header.crit.is_some() || claims.typ.is_some_and(|typ| typ != ACCESS) {
             return Err(TokenFault::Malformed);
         }

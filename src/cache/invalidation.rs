@@ -20,7 +20,7 @@ pub(super) struct Invalidations {
     version: Arc<AtomicU64>,
     /// The newest change of Redis that is applied.
     applied: AtomicI64,
-    /// The newest change that Redis was too late to list: any link in memory may be one of those up to it.
+    /// The newest change that Redis was too late to list: any link in memory may have changed up to it.
     unlisted: AtomicI64,
     /// The term of the newest applied change. Its lock lets one task catch up at a time.
     term: Mutex<Option<Arc<Term>>>,
@@ -43,7 +43,7 @@ impl Invalidations {
         self.applied() == cursor.change
     }
 
-    /// Whether links in memory have to be looked up again, as some of them changed and it is not known which.
+    /// Whether links in memory must be looked up again, because some of them changed and it is unknown which.
     pub(super) fn is_behind(&self) -> bool {
         self.unlisted() > self.applied()
     }
@@ -88,7 +88,7 @@ impl Invalidations {
         let known = self.applied.load(Ordering::Acquire);
         let known_term = term.as_ref().map_or(i64::MIN, |term| term.number);
         let is_same = known_term == cursor.term.number;
-        // The reply to a batch may come after the replies to later ones.
+        // The reply to a batch may come after the replies to later batches.
         if known_term > cursor.term.number || is_same && known >= cursor.change {
             return true;
         }

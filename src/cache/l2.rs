@@ -48,7 +48,7 @@ pub(super) struct L2Entry {
 pub(super) enum LookedUp {
     Link(Arc<CachedLink>),
     Unknown,
-    /// Some link changed meanwhile, perhaps this one: it has to be looked up again.
+    /// Some link changed meanwhile, perhaps this link: it must be looked up again.
     Overtaken,
 }
 
@@ -87,7 +87,7 @@ impl L2 {
         self.links.get(code).await
     }
 
-    /// Whether a link has been in memory for so long that it has to be looked up again.
+    /// Whether a link has been in memory for so long that it must be looked up again.
     pub(super) fn is_due(&self, code: &ShortCode, entry: &L2Entry, now: Instant) -> bool {
         now.saturating_duration_since(entry.since) >= self.lifetimes.of(code)
     }

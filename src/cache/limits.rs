@@ -12,7 +12,7 @@ use crate::domain::ShortCode;
 /// `load/scale --only memory` (`load/results/scale.txt`).
 const LINK_OVERHEAD: usize = 400;
 
-/// Memory of a code without a link beside its letters. Not measured apart: the record is smaller than that of a link.
+/// Memory of a code without a link, besides its letters. Not measured separately: it is less than that of a link.
 const UNKNOWN_OVERHEAD: usize = 300;
 
 /// Memory of a slot of a worker's table: its entry, and the record of an evicted link that it still refers to.
@@ -23,7 +23,7 @@ const SLOT: u64 = 128;
 pub struct CacheLimits {
     /// Max bytes of all cached links and codes in the process.
     pub memory: u64,
-    /// Max links in the process, where that is bounded, too.
+    /// Max links in the process, if that is bounded, too.
     pub links: Option<u64>,
     /// How long a link is served without confirmation that it did not change. Up to a quarter of that time may be
     /// spent in a worker's own table.

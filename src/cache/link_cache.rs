@@ -25,7 +25,7 @@ mod changes;
 
 pub use changes::{BeforeReading, CacheError, ChangeNote};
 
-/// Where a link was found, or that there is none. A request that shares a look-up has its source.
+/// Where a link was found, or that no link was found. A request that shares a look-up has its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The memory of the process.
@@ -49,7 +49,7 @@ pub struct LinkCache {
     shards: Arc<[CacheShard]>,
 }
 
-/// The part of the cache that belongs to one data set; without Redis there is one, too.
+/// The part of the cache that belongs to one data set; without Redis there is one part, too.
 struct CacheShard {
     changes: Arc<Invalidations>,
     freshness: Arc<Freshness>,
@@ -57,7 +57,7 @@ struct CacheShard {
     redis: Option<RedisTier>,
 }
 
-/// How often a look-up that a change overtook is repeated, before one is made whose result is neither shared nor cached.
+/// How often a look-up that a change overtook is repeated, before a look-up whose result is neither shared nor cached.
 const LOOKUP_TRIES: usize = 5;
 
 /// How long a look-up waits for a Redis that does not answer or went away just now, if the database cannot be asked either.
@@ -231,7 +231,7 @@ impl LinkCache {
                 LookedUp::Overtaken => overtaken += 1,
             }
         }
-        // Changes come faster than look-ups: this one is neither shared nor cached.
+        // Changes come faster than look-ups: this look-up is neither shared nor cached.
         match read(None).await {
             Ok(link) => {
                 let link = link.map(|link| CachedLink::new(&link, shard));
@@ -260,7 +260,7 @@ impl LinkCache {
     ) -> Option<T> {
         match &self.shard(shard).redis {
             Some(redis) if !redis.is_up() && started.elapsed() < REDIS_WAIT => {
-                // Redis first: otherwise each of those that share the look-up would begin it anew before it is dropped.
+                // Redis first: otherwise each request that shares the look-up would start it again before it is dropped.
                 match select(Box::pin(redis.is_back()), looking_up).await {
                     Either::Left(_) => None,
                     Either::Right((found, _)) => Some(found),

@@ -167,7 +167,7 @@ pub(super) fn site_contact(raw: &str) -> Result<String, String> {
     })
 }
 
-/// Where the start page leads.
+/// The address to which the start page redirects.
 pub(super) fn home_redirect(raw: &str) -> Result<String, String> {
     let url = Url::parse(raw).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

@@ -48,7 +48,7 @@ where
     }
 }
 
-/// A setting that is absent where the text is empty.
+/// A setting that is absent if the text is empty.
 pub(super) fn optional<T>(
     parse: impl Fn(&str) -> Result<T, String> + Clone,
 ) -> Setting<impl Fn(&str) -> Result<Option<T>, String> + Clone> {

@@ -5,7 +5,7 @@ use super::{EmailAddress, RemovalStatus, SearchText, ShortCode, TargetUrl, Times
 /// A part of a list by falling numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Newest<T> {
-    /// Entries, the newest first: fewer than asked for, even none, also where others come later.
+    /// Entries, the newest first: perhaps fewer than requested, or no entries, even if more follow.
     pub entries: Vec<T>,
     /// The number before which others may come.
     pub next: Option<i64>,
@@ -14,11 +14,11 @@ pub struct Newest<T> {
 /// Which entries of a list are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct NewestWanted {
-    /// Those with this text in them.
+    /// Entries with this text in them.
     pub text: Option<SearchText>,
-    /// Those of this account.
+    /// Entries of this account.
     pub owner: Option<UserId>,
-    /// Those before this number.
+    /// Entries before this number.
     pub before: Option<i64>,
     /// How many at most.
     pub limit: u32,
@@ -41,7 +41,7 @@ pub struct SeenLink {
     pub created_at: Timestamp,
     /// Whether its owner has it switched on.
     pub is_active: bool,
-    /// How it is answered, where it was removed.
+    /// The status of its answers, if it was removed.
     pub removed: Option<RemovalStatus>,
 }
 
@@ -75,7 +75,7 @@ pub struct Report {
     pub removed: Option<RemovalStatus>,
     /// Why it was reported.
     pub reason: String,
-    /// A hash of the client's address: that of no other client.
+    /// A keyed hash of the client's address.
     pub reporter: String,
     /// When.
     pub reported_at: Timestamp,

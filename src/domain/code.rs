@@ -4,14 +4,14 @@ use std::fmt;
 
 use compact_str::CompactString;
 
-/// The characters of generated codes, without those that look alike: `0 O 1 I l o`.
+/// The characters of generated codes, without characters that look alike: `0 O 1 I l o`.
 const ALPHABET: &[u8; 56] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz";
 
 /// Of the codes of one length, one in so many may be in use before new ones are longer: guesses stay in vain, and a draw is
 /// hardly ever taken.
 const CODES_PER_LINK: u128 = 100_000;
 
-/// Length of a code that a program chooses: such codes are not those that the service draws.
+/// Length of a code that a program chooses: such codes differ from the codes that the service draws.
 const CHOSEN_LENGTH: usize = 9;
 
 /// Longest string that is looked up as a code.
@@ -105,7 +105,7 @@ impl CustomCode {
     /// Shorter codes may be drawn, and may be words of pages to come.
     const MIN_LENGTH: usize = 4;
 
-    /// Checks a code; `is_reserved` says which words are not to be had.
+    /// Checks a code; `is_reserved` says which words are reserved.
     ///
     /// # Errors
     /// [`InvalidCustomCode`] says which rule it breaks.

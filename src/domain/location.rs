@@ -1,4 +1,4 @@
-//! The `Location` of a redirect: a target as a URI (RFC 3986), with a visitor's query where the link wants it.
+//! The `Location` of a redirect: a target as a URI (RFC 3986), with a visitor's query if the link wants it.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -50,7 +50,7 @@ impl Location {
         Self(location.into())
     }
 
-    /// A location from a cache; `None` when it is no URI, or a URI that would be written in another way.
+    /// A location from a cache; `None` if it is not a URI, or a URI that would be written in another way.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         authority(raw)?;

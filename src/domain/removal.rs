@@ -170,7 +170,7 @@ pub enum InvalidRemoval {
     ControlInReason,
 }
 
-/// Bits that the addresses of one client of IPv6 have in common.
+/// Bits that the addresses of one IPv6 client have in common.
 const CLIENT_V6: u8 = 64;
 
 /// Addresses that begin with the same bits. IPv4 written as IPv6 is IPv4. A client of IPv6 has a /64, of which a link keeps no more: that is
@@ -201,7 +201,7 @@ impl AddressRange {
         (range.prefix_len() >= least).then_some(Self(range))
     }
 
-    /// Whether all of another range is in this one.
+    /// Whether another range is wholly within this range.
     #[must_use]
     pub fn contains(&self, other: Self) -> bool {
         self.0.contains(&other.0)
@@ -231,7 +231,7 @@ pub struct Removal {
     pub reason: String,
     /// How its links are answered.
     pub status: RemovalStatus,
-    /// Whose work it was; `None`: an operator's on the command line, or the service's own.
+    /// The administrator; `None`: an operator on the command line, or the service itself.
     pub removed_by: Option<UserId>,
     /// When.
     pub removed_at: Timestamp,

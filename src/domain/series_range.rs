@@ -70,18 +70,18 @@ pub struct RangeQuery<'a> {
 pub struct Tally {
     /// All of them.
     pub clicks: u64,
-    /// Those of known bots.
+    /// Clicks of known bots.
     pub bots: u64,
 }
 
 impl Tally {
-    /// Those of people.
+    /// Clicks of people.
     #[must_use]
     pub fn people(self) -> u64 {
         self.clicks.saturating_sub(self.bots)
     }
 
-    /// Adds another one.
+    /// Adds another count.
     pub fn add(&mut self, other: Self) {
         self.clicks = self.clicks.saturating_add(other.clicks);
         self.bots = self.bots.saturating_add(other.bots);
@@ -95,7 +95,7 @@ pub struct SeriesRange {
     zone: Zone,
     /// The start of each point; at least one.
     starts: Vec<Timestamp>,
-    /// The end of the last one.
+    /// The end of the last point.
     end: Timestamp,
 }
 
@@ -184,7 +184,7 @@ impl SeriesRange {
         })
     }
 
-    /// As many points just before this range; `None` at the beginning of time.
+    /// The same number of points just before this range; `None` at the beginning of time.
     #[must_use]
     pub fn previous(&self) -> Option<Self> {
         let points = i32::try_from(self.starts.len()).ok()?;

@@ -9,7 +9,7 @@ use url::Host;
 
 use super::embedded_address::{canonical_address, embedded_addresses};
 
-/// Where a host is, as far as its address or name says so. A name is not looked up: it may lead elsewhere tomorrow.
+/// The network of a host, as far as its address or name tells. A name is not looked up: it may lead elsewhere tomorrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Network {
     /// Anywhere.

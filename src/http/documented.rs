@@ -47,8 +47,8 @@ pub enum TakesQuery {
 /// A route that needs a token.
 #[derive(IntoResponses)]
 pub enum NeedsToken {
-    /// There is no token or key, or it is malformed, expired, ended or was not issued by this service, or its account is
-    /// gone: the header says which
+    /// The token or key is missing, malformed, expired, revoked or was not issued by this service, or its account was
+    /// deleted: the header says which
     #[response(
         status = 401,
         headers(("WWW-Authenticate" = String, description = "`Bearer` where there is no token; otherwise with `error=\"invalid_token\"` and the reason in `error_description`")),
@@ -60,7 +60,7 @@ pub enum NeedsToken {
 /// A route that changes something, and takes API keys.
 #[derive(IntoResponses)]
 pub enum NeedsWriteKey {
-    /// The bearer token is a key that may read alone
+    /// The bearer token is a read-only key
     #[response(
         status = 403,
         headers(("WWW-Authenticate" = String, description = "`Bearer error=\"insufficient_scope\"`")),

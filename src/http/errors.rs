@@ -17,7 +17,7 @@ use crate::telemetry::throttle::LogThrottle;
 
 mod of_services;
 
-/// `Retry-After` where a dependency is away.
+/// `Retry-After` when a dependency is away.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// `Link` of a removed link: who removed it (RFC 7725), by a reference to the service's own root.
@@ -83,7 +83,7 @@ impl ApiError {
         Self::challenge(HeaderValue::from_static("Bearer"))
     }
 
-    /// 401 of a route that needs a token, for one that is refused. The body is the same, and the header says why.
+    /// 401 of a route that needs a token, for a token that is refused. The body is the same, and the header says why.
     fn invalid_token(why: &impl Display) -> Self {
         let challenge = format!("Bearer error=\"invalid_token\", error_description=\"{why}\"");
         match HeaderValue::try_from(challenge) {
@@ -119,7 +119,7 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// 403: the password is not that of the token's account.
+    /// 403: the password is not the password of the token's account.
     pub fn wrong_password() -> Self {
         Self::new(StatusCode::FORBIDDEN, "Incorrect password")
     }
@@ -137,13 +137,13 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// 403: a form that none of the service's own pages sent.
+    /// 403: a form that did not come from the service's own pages.
     pub fn foreign_form() -> Self {
         let detail = "This form is out of date, or was not sent by this service's own page; open the page again";
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// 403: a form of a page that was opened at another address than the service's own.
+    /// 403: a form of a page that was opened at an address other than the service's own.
     pub fn form_opened_elsewhere(address: &str, base_url: &str) -> Self {
         let detail = format!(
             "Forms do not work at {address}; open the page at {base_url}, the address of this service"
@@ -184,7 +184,7 @@ impl ApiError {
         error
     }
 
-    /// 403: what administrators alone may do.
+    /// 403: only administrators may do this.
     fn no_admin() -> Self {
         let detail = "This needs the administrator role";
         Self::new(StatusCode::FORBIDDEN, detail)
@@ -268,7 +268,7 @@ impl ApiError {
         Self::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(retry_after)
     }
 
-    /// 503: a dependency of the response cannot be reached. `why` goes to the log alone.
+    /// 503: a dependency of the response cannot be reached. `why` goes only to the log.
     pub fn unavailable(why: &str) -> Self {
         static LOG: LogThrottle = LogThrottle::new();
         if LOG.is_due() {
@@ -277,7 +277,7 @@ impl ApiError {
         Self::not_now()
     }
 
-    /// The same where its caller writes the log.
+    /// The same, when the caller writes the log.
     pub fn not_now() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -301,7 +301,7 @@ impl ApiError {
         Self::new(StatusCode::NOT_IMPLEMENTED, detail)
     }
 
-    /// 500: a defect. `why` goes to the log alone.
+    /// 500: a defect. `why` goes only to the log.
     pub fn internal(why: &str) -> Self {
         tracing::error!(why, "answered 500");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")

@@ -32,7 +32,7 @@ pub struct BodyLimits {
 }
 
 impl Default for BodyLimits {
-    /// The limits where the settings name no others.
+    /// The default limits.
     fn default() -> Self {
         Self {
             bytes: 16 * 1024,
@@ -59,7 +59,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// A JSON body that may be left out: an empty one, and an object without fields, are none.
+/// A JSON body that may be missing: an empty body, or an object without fields, counts as missing.
 pub struct OptionalJsonBody<T>(pub Option<T>);
 
 impl<S: Sync, T: DeserializeOwned> FromRequest<S> for OptionalJsonBody<T> {
@@ -103,7 +103,7 @@ pub fn parse_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     Ok(value)
 }
 
-/// Where a body stops being JSON, and why. serde's reason quotes nothing of the body, which may hold a password.
+/// Where a body stops being JSON, and why. serde's reason quotes nothing of the body, which may contain a password.
 fn broken(error: &serde_json::Error) -> String {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
@@ -120,7 +120,7 @@ async fn read_within_limits(request: Request) -> Result<ReadBody, ApiError> {
 /// A body that has come, and the room that it takes.
 pub struct ReadBody {
     bytes: Vec<u8>,
-    /// `None`: the request is no client's, but a test's.
+    /// `None`: the request comes from a test, not from a client.
     room: Option<ClientShare>,
 }
 
@@ -135,7 +135,7 @@ impl Deref for ReadBody {
 /// The body of a request. The request has no permit while the body is on its way.
 ///
 /// # Errors
-/// 408 or 413 where it breaks a limit; 429 or 503 where it is one too many, or too much.
+/// 408 or 413 if the body breaks a limit; 429 or 503 if there are too many bodies, or too many bytes of them.
 pub async fn read_body(request: Request, limits: BodyLimits) -> Result<ReadBody, ApiError> {
     // A client that expects `100 Continue` sends no body that is refused.
     let is_coming = !request.headers().contains_key(EXPECT);
@@ -327,7 +327,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
     }
 }
 
-/// The first parameter that is not UTF-8, or `query` where its name is not, either.
+/// The first parameter that is not UTF-8; `query` if its name is not UTF-8, either.
 fn field_without_utf8(query: &str) -> Option<&str> {
     let is_text = |raw: &str| percent_decode_str(raw).decode_utf8().is_ok();
     let pair = query.split('&').find(|pair| !is_text(pair))?;
@@ -371,7 +371,7 @@ pub struct CodeParameter {
     short_code: String,
 }
 
-/// The short code in a path; `None` where the path has none there.
+/// The short code in a path; `None` if the path has no code there.
 pub struct PathCode(pub Option<ShortCode>);
 
 impl<S: Sync> FromRequestParts<S> for PathCode {

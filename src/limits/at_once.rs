@@ -1,4 +1,4 @@
-//! What many share, counted by account and by address: one that keeps its part for long takes none from others.
+//! What many clients share, counted by account and by address: a client that keeps its part for long takes nothing from others.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -206,7 +206,7 @@ impl ClientShare {
         Ok(())
     }
 
-    /// Holds so much more, however much is held: what is done already has to be answered.
+    /// Holds that much more, however much is held: work that is done must be answered.
     pub fn add_anyway(&mut self, more: usize) {
         self.count(&mut self.of.held(), more);
         self.size += more;
@@ -215,7 +215,7 @@ impl ClientShare {
     /// Counts for this account, too.
     ///
     /// # Errors
-    /// [`Full::OfClient`], where the account holds as much as it may.
+    /// [`Full::OfClient`], if the account holds as much as it may.
     pub fn belongs_to(&mut self, owner: UserId) -> Result<(), Full> {
         if self.account.is_some() {
             return Ok(());

@@ -8,7 +8,7 @@ use super::{Limiter, MINUTE, TooMany};
 use crate::redis::scripts;
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// Links of one call at most.
+/// The most links of one call.
 pub const MAX_BULK: u32 = 10_000;
 
 /// The limit's name in Redis and in metrics.
@@ -18,7 +18,7 @@ impl Limiter {
     /// Counts `links` that an account makes in one call.
     ///
     /// # Errors
-    /// [`TooMany`] where they are more than the account may still make in this window; none of them is counted then.
+    /// [`TooMany`] if they are more than the account may still create in this window; then no link is counted.
     pub async fn count_bulk(&self, account: &str, links: u32) -> Result<(), TooMany> {
         let per_minute = self.limits.get().create;
         if per_minute == 0 || links == 0 {
@@ -43,7 +43,7 @@ impl Limiter {
         Err(TooMany { retry_after })
     }
 
-    /// Adds in Redis, or here where there is none or it is away; returns the sum.
+    /// Adds in Redis, or here if there is no Redis or it is away; returns the sum.
     async fn add_bulk(&self, counter: (u64, u64), more: i64, seconds: u64) -> i64 {
         let here = self.bulk.get_with(counter, Default::default);
         let here = here.fetch_add(more, Ordering::Relaxed) + more;

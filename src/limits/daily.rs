@@ -38,7 +38,7 @@ impl Limiter {
     /// Counts what an address adds today.
     ///
     /// # Errors
-    /// [`TooMany`] where that is more than it may; nothing is counted then.
+    /// [`TooMany`] if that is more than the address may add; nothing is counted then.
     pub async fn add_today(&self, what: Daily, address: &str, amount: u64) -> Result<(), TooMany> {
         let Some(limit) = self.daily_limit(what) else {
             return Ok(());
@@ -68,7 +68,7 @@ impl Limiter {
         if to_share == 0 {
             return Ok(());
         }
-        // While Redis is away, each process counts alone.
+        // While Redis is away, each process counts on its own.
         let Some(sum) = self.share(what, counter, to_share).await else {
             return Ok(());
         };

@@ -21,7 +21,7 @@ const MAX_COUNTERS: u64 = 200_000;
 /// What failures are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Scope {
-    /// One account and one address.
+    /// An account and an address together.
     Address,
     /// One account.
     Account,
@@ -71,7 +71,7 @@ struct CountedFailure {
 }
 
 impl FailureLimiter {
-    /// Counts in `redis` where there is one.
+    /// Counts in `redis`, if there is a Redis.
     #[must_use]
     pub fn new(
         limits: CurrentLimits,
@@ -162,7 +162,7 @@ impl FailureGuard {
         let counter = (scope, key, now / seconds);
         let local = self.limiter.local.get_with(counter, Arc::default);
         let here = local.fetch_add(1, Ordering::Relaxed) + 1;
-        // A flood at this instance causes no further calls.
+        // A flood at this instance causes no more calls.
         let of_all = if here <= limit {
             self.limiter.add(counter, 1).await
         } else {
@@ -188,7 +188,7 @@ impl FailureGuard {
         for counted in self.counted.drain(..) {
             counted.local.fetch_sub(1, Ordering::Relaxed);
             if counted.in_redis {
-                // Where Redis went away meanwhile, it counts one too many until the window ends.
+                // If Redis went away in between, it counts one attempt too many until the window ends.
                 let _ = self.limiter.add(counted.counter, -1).await;
             }
         }

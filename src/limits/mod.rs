@@ -1,4 +1,4 @@
-//! Rate limits. Attempts are counted in Redis for all instances, or in the process where there is no Redis or it is away.
+//! Rate limits. Attempts are counted in Redis for all instances, or in the process if there is no Redis or it is away.
 //!
 //! Windows are fixed: simple, one script call, and exact enough for limits that no person reaches. At worst twice the
 //! limit passes around the turn of a window.
@@ -33,7 +33,7 @@ pub use misses::MissLimiter;
 pub use searches::{Searches, Turn};
 pub use waiting_room::{Permit, RoomIsFull, WaitingRoom};
 
-/// The window of all limits but those of failures.
+/// The window of all limits except those of failures.
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// From here on a limit of links is counted in Redis only past its first eighth: most links are made without that round
@@ -118,7 +118,7 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// Counts in `redis` where there is one.
+    /// Counts in `redis`, if there is a Redis.
     #[must_use]
     pub fn new(
         limits: CurrentLimits,

@@ -54,7 +54,7 @@ impl WaitingRoom {
         })))
     }
 
-    /// Returns a permit without waiting, if one is free.
+    /// Returns a permit without waiting, if a permit is free.
     #[must_use]
     pub fn try_enter(&self) -> Option<Permit> {
         let mut queues = self.queues();
@@ -172,7 +172,7 @@ impl Drop for Permit {
         }
         drop(queues);
         if let Some(waiter) = next {
-            // A request that left at this very moment drops the permit, which then goes to the one after it.
+            // A request that left at this very moment drops the permit, which then goes to the next request.
             let _ = waiter.granted.send(Self(self.0.clone()));
         }
     }

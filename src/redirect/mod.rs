@@ -43,7 +43,7 @@ pub use lookups::Lookups;
 pub use redirected::Redirected;
 pub use replica::ReplicaReads;
 
-/// The redirect path of one worker; cheap to clone.
+/// The redirect path of a worker; cheap to clone.
 #[derive(Clone)]
 pub struct Redirect {
     /// The links that the process and Redis have cached.
@@ -66,11 +66,11 @@ pub struct Redirect {
     pub misses: MissLimiter,
     /// Whether search engines are asked not to list short links.
     pub noindex: bool,
-    /// Where no link leads, by a visitor's query neither.
+    /// The targets to which no redirect leads, with or without the visitor's query.
     pub blocklist: CurrentBlocklist,
 }
 
-/// The link, where there is one that may be followed now.
+/// The link, if it exists and may be followed now.
 fn followable(
     link: Option<Arc<CachedLink>>,
     clock: &dyn Clock,

@@ -1,4 +1,4 @@
-//! Where a client is redirected to.
+//! The location to which a client is redirected.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -69,7 +69,7 @@ impl Redirected {
         &self.link.location
     }
 
-    /// The location with the visitor's query, where one was added.
+    /// The location with the visitor's query, if the query was added.
     pub(super) fn forwarded(&self) -> Option<&Location> {
         self.forwarded.as_ref()
     }

@@ -25,7 +25,7 @@ pub(super) struct BoundedListener {
 }
 
 impl BoundedListener {
-    /// An address has a quarter of the connections; further ones are closed.
+    /// An address has a quarter of the connections; more connections are closed.
     ///
     /// A connection is closed when no byte was written to it for `idle_timeout`: an idle one, one with a slow request,
     /// and one whose client does not read the response.
@@ -82,7 +82,7 @@ pub(super) struct BoundedConnection {
 }
 
 impl BoundedConnection {
-    /// The outcome of an operation on the stream; an error where the operation is pending for too long.
+    /// The outcome of an operation on the stream; an error if the operation is pending for too long.
     fn or_timeout<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -68,7 +68,7 @@ fn refuse(left: BTreeMap<String, Vec<ParkedBatch>>) -> Result<(), ParkedError> {
     }
 }
 
-/// Parked batches by their data sets, without those of configured ones.
+/// Parked batches by data set, without the configured data sets.
 async fn orphans(
     store: &Store,
     redis: Option<&RedisShards>,

@@ -1,4 +1,4 @@
-//! The redirect path of one worker, and the tasks that have to run for it.
+//! The redirect path of a worker, and the tasks that must run for it.
 
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use crate::config::Config;
 use crate::domain::TokenSecret;
 
-/// Shortest prefixes that a network of proxies has: `10.0.0.0/8` and `fc00::/7` are the largest private ones.
+/// Shortest prefixes of a network of proxies: `10.0.0.0/8` and `fc00::/7` are the largest private networks.
 const SHORTEST_V4: u8 = 8;
 const SHORTEST_V6: u8 = 7;
 

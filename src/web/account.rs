@@ -31,7 +31,7 @@ struct AccountPage<'a> {
     keys: Vec<ShownKey>,
     /// A key that was just made: it is shown only once.
     new_key: Option<&'a str>,
-    /// What is wrong with one of the forms.
+    /// The fault of one of the forms.
     fault: Option<(FormOf, Fault)>,
 }
 
@@ -46,7 +46,7 @@ impl FormOf {
     fn fault(self, error: &ApiError) -> Fault {
         match self {
             Self::Key => Fault::of(error, &["name", "scope", "expires_at"]),
-            // What is said of a password is of the new one; the old one is wrong or right.
+            // A fault of a password is about the new password; the old password is only right or wrong.
             Self::Password => {
                 let fault = Fault::of(error, &["new_password", "password"])
                     .moved("password", "new_password");
@@ -198,7 +198,7 @@ pub(super) async fn change_password(
         Ok::<_, ApiError>(accounts.principal_of(&token)?)
     };
     match changed.await {
-        // Every session ended with the old password, this one as well.
+        // Every session ended with the old password, including this session.
         Ok(principal) => {
             let next = "/app/account?done=password";
             match session::begin(&accounts, &site, &headers, principal, next).await {

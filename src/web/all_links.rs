@@ -1,4 +1,4 @@
-//! All links of an owner at once: their clicks over time, those with most clicks, and those that end soon.
+//! All links of an owner together: their clicks over time, the links with most clicks, and the links that expire soon.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ const PATH: &str = "/app/all";
 struct AllLinksPage<'a> {
     frame: Frame<'a>,
     tag: &'a str,
-    /// The range that was asked for, which another tag keeps.
+    /// The requested range, which a change of the tag keeps.
     given: &'a [(&'static str, String)],
-    /// The moment as of which the clicks hold, where they are not exact.
+    /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
     series: ClicksView,
     visitors: BreakdownsView,
@@ -87,7 +87,7 @@ pub(super) async fn show(
     };
     let most = links.page(owner, &listing, None, LISTED).await?;
     let ending = links.ending(owner, LISTED).await?;
-    // Some may be exact again, or not any more.
+    // The three are read one after the other: the earliest moment holds for all of them.
     let as_of = [clicks.as_of, most.as_of, ending.as_of].into_iter();
     let as_of = as_of.flatten().min();
     let ending = ending.links().map(|listed| Ending {
@@ -124,7 +124,7 @@ pub(super) async fn show(
     own_page_as_of(status, &page, as_of)
 }
 
-/// Where the clicks of the range that was asked for can be read again. A range without an end goes on with the time.
+/// The address at which the clicks of the requested range can be read again. A range without an end grows with the time.
 fn live_path(given: &[(&'static str, String)], tag: &str) -> String {
     let given = given.iter().map(|(name, value)| (*name, value.as_str()));
     let tag = Some(("tag", tag)).filter(|(_, tag)| !tag.is_empty());

@@ -46,7 +46,7 @@ pub(super) struct Table {
 /// A line of a table.
 pub(super) struct BreakdownRow {
     pub(super) value: Value,
-    /// The address that is narrowed to it, or, where it is a filter, no longer is; empty for all other values together.
+    /// The address that adds or removes this filter; empty in the row of all other values together.
     pub(super) path: String,
     pub(super) is_filter: bool,
     pub(super) clicks: String,
@@ -95,7 +95,7 @@ pub(super) fn wanted(asked: &ClicksRequest) -> WantedBreakdown {
     }
 }
 
-/// Clicks that other services counted before links were imported, if they are among those that are shown; else empty.
+/// Clicks that other services counted before the import, if such clicks are among those shown; otherwise empty.
 pub(super) fn imported(found: &[Breakdown]) -> String {
     let rows = found.first().map(|by_referrer| &by_referrer.rows);
     let mut rows = rows.into_iter().flatten();

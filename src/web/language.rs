@@ -31,7 +31,7 @@ static TEXTS: LazyLock<[Texts; 7]> = LazyLock::new(|| {
 });
 
 impl Language {
-    /// The one that pages for owners are in.
+    /// The language of pages for owners.
     pub(super) const ENGLISH: Self = Self(0);
 
     /// The language that a visitor likes best, by the `Accept-Language` header.

@@ -14,7 +14,7 @@ use crate::store::Position;
 /// Links on a page.
 pub(super) const PER_PAGE: u32 = 25;
 
-/// The parameters of the list's page; those that are not known are ignored.
+/// The parameters of the list's page; unknown parameters are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ListQuery {

@@ -27,14 +27,14 @@ struct LinksPage<'a> {
     next: Option<String>,
     /// How far a search came that ended before the page was full.
     searched_to: Option<String>,
-    /// The moment as of which the clicks hold, where they are not exact.
+    /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
     form: LinkForm,
     fault: Option<String>,
     selection: &'a Selection,
 }
 
-/// What was wanted of several links and was refused; empty where nothing was.
+/// A refused change of several links; empty without a refusal.
 #[derive(Default)]
 struct Selection {
     codes: HashSet<String>,

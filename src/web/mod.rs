@@ -8,7 +8,7 @@
 //! | `error_pages` | an error as a page, with the status of the JSON |
 //! | `start`, `preview`, `removed`, `report` | pages for visitors: `/`, and `/{code}+`; a removed link; the report of a link |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
-//! | `own_path` | the page to which a client asks to be led: one of the account, and never elsewhere |
+//! | `own_path` | the page to which a client asks to be redirected: a page of the account, and never elsewhere |
 //! | `opened_at` | the address of a page at which its forms fail |
 //! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
 //! | `questions` | what is asked before a link, a key, a session or the account is gone |

@@ -34,11 +34,11 @@ struct LinkPage<'a> {
     target: String,
     tags: Vec<Tag>,
     removed: Option<Removed>,
-    /// When it ends, and after how many clicks; each empty where it does not.
+    /// When it expires, and its click limit; each is empty if the link has no such bound.
     ends: String,
     most: String,
     revision: String,
-    /// The moment as of which the clicks hold, where they are not exact.
+    /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
     said: &'static str,
     form: LinkForm,
@@ -53,7 +53,7 @@ struct Removed {
 }
 
 impl Removed {
-    /// What the owner of a link reads of its removal; `None` if it is not removed.
+    /// What the owner of a link reads about its removal; `None` if it is not removed.
     async fn of(link: &Link, abuse: &Abuse) -> Result<Option<Self>, ApiError> {
         let text = match link.removed {
             None => return Ok(None),

@@ -184,7 +184,7 @@ pub(super) fn own_page(status: StatusCode, page: &impl Template) -> Result<Respo
     rendered(status, page, OWN_POLICY)
 }
 
-/// A page for an owner whose clicks may be those of an earlier moment.
+/// A page for an owner whose click counts may be of an earlier moment.
 pub(super) fn own_page_as_of(
     status: StatusCode,
     page: &impl Template,

@@ -33,7 +33,7 @@ pub(super) struct Question {
     /// The address of the page that asked.
     pub(super) back: String,
     pub(super) password: Option<PasswordField>,
-    /// The moment as of which the clicks hold, where they are not exact.
+    /// The moment of the click counts, if they are not exact.
     pub(super) as_of: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! Signing in, signing up, signing out: the rules and limits are those of the API's own service.
+//! Signing in, signing up, signing out, by the rules and limits of the API's own service.
 
 use std::sync::Arc;
 

@@ -133,7 +133,7 @@ impl LinkCache {
         shard.unannounced.all_announced(up_to.newest);
     }
 
-    /// Announces the changes that this process knows and Redis was not told of, where the outbox cannot be read.
+    /// Announces the changes that this process knows and Redis was not told of, when the outbox cannot be read.
     ///
     /// # Errors
     /// When Redis fails.

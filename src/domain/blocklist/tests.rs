@@ -160,7 +160,7 @@ fn a_query_has_one_spelling() {
     }
 }
 
-/// Of what another parameter, or a way out of a folder, leads to, the exception says nothing.
+/// The exception does not cover other parameters, or a way out of a folder.
 #[test]
 fn an_exception_is_no_way_past_the_list() {
     let list = list("docs.example\n!docs.example/good\n!docs.example/form?id=7\n");

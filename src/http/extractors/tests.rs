@@ -217,7 +217,7 @@ proptest! {
         let (mut parts, _) = request.into_parts();
         let runtime = Builder::new_current_thread().build().unwrap();
         let Ok(PathCode(code)) = runtime.block_on(PathCode::from_request_parts(&mut parts, &()));
-        // `/urls/…` and `/urls/r/…` are paths of another shape.
+        // `/urls/…` and `/urls/r/…` are paths of a different shape.
         let is_other = [("/", "urls"), ("/urls/", "r")].contains(&(before, &sent));
         let decoded = percent_decode_str(&sent).decode_utf8().ok();
         prop_assert!(is_other || code == decoded.and_then(|code| parse_code(&code)));

@@ -1,4 +1,4 @@
-//! A connection whose client has to read what it asked for: one that reads too slowly is cut off, whatever the response.
+//! A connection whose client must read what it requested: a client that reads too slowly is cut off, whatever the response.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::telemetry::metrics::LIMIT_HITS;
 /// How long a client that reads at the least rate may pause.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// How long a client may pause where no rate is asked for.
+/// How long a client may pause if no rate is required.
 const PAUSE_WITHOUT_RATE: Duration = Duration::from_secs(30);
 
 /// How long the service still waits for a client: each byte that it reads earns it time.
@@ -25,7 +25,7 @@ pub(super) struct ReadBudget {
 }
 
 impl ReadBudget {
-    /// Of a client that has to read `rate` bytes per second; 0: only something now and then.
+    /// Of a client that must read `rate` bytes per second; 0: only something now and then.
     pub(super) fn new(rate: u32) -> Self {
         let left = if rate == 0 { PAUSE_WITHOUT_RATE } else { PAUSE };
         Self { rate, left }
@@ -69,7 +69,7 @@ impl<S> Paced<S> {
         }
     }
 
-    /// The outcome of a write; an error where it is pending for too long.
+    /// The outcome of a write; an error if it is pending for too long.
     fn or_slow<T>(
         &mut self,
         context: &mut Context<'_>,

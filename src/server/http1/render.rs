@@ -58,7 +58,7 @@ impl FastPathRenderer {
         self.end_head(headers, to);
     }
 
-    /// Appends a prepared response; without its body, where the request was a `HEAD`.
+    /// Appends a prepared response; without its body if the request was a `HEAD`.
     pub(in crate::server) fn prepared(
         &self,
         response: &PreparedResponse,
@@ -94,7 +94,7 @@ pub(in crate::server) struct PreparedResponse {
 }
 
 impl PreparedResponse {
-    /// Reads the whole response, whose body has to be in memory.
+    /// Reads the whole response, whose body must be in memory.
     pub(in crate::server) async fn new(response: Response) -> Self {
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX)
@@ -173,7 +173,7 @@ pub(in crate::server) fn error_with_body(
     Some([line, head, headers.as_bytes(), rest, body.as_bytes()].concat())
 }
 
-/// The response to a connection that is one too many.
+/// The response to a connection beyond the limit.
 pub(in crate::server) fn refused_connection(status: &str, detail: &str, id: &RequestId) -> Vec<u8> {
     let body = format!("{{\"detail\":\"{detail}\"}}\n");
     format!(

@@ -1,4 +1,4 @@
-//! Removals: a form for a new one, and those that were made.
+//! Removals: a form for a new removal, and the list of removals.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ impl RemovalForm {
         }
     }
 
-    /// The fault of a field; that of none of them where `field` is empty.
+    /// The fault of a field; with an empty `field`, the fault that belongs to no field.
     fn fault_of(&self, field: &str) -> Option<&str> {
         let fault = self.fault.as_deref()?;
         match fault.split_once(": ") {

@@ -205,7 +205,7 @@ async fn links_are_removed_and_put_back_with_the_list(mode: Mode) {
     // A wrong file changes nothing.
     fs::write(&path, "good.example\n*.com\n").unwrap();
     eventually("the file is refused", async || {
-        gauge(&app, "shunt_blocklist_refused").await == "1"
+        gauge(&app, "shunt_blocklist_invalid").await == "1"
     })
     .await;
     let why = "BLOCKLIST: line 2: must not be a public suffix";
