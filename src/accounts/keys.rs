@@ -1,4 +1,4 @@
-//! API keys: made, listed and ended by their owner, who is logged in.
+//! API keys: created, listed and revoked by their owner, who is logged in.
 
 use super::events::Event;
 use super::{AccountError, Accounts, api_key};

@@ -190,8 +190,8 @@ impl HashPermit {
     }
 }
 
-/// Lowers the priority of the calling thread. Where the system does not allow it, all threads are equal; so they are on
-/// systems where a process has one niceness.
+/// Lowers the priority of the calling thread. If the system does not allow that, all threads are equal; so they are on systems
+/// where all threads of a process share a niceness.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, NICENESS);

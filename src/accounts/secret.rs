@@ -21,8 +21,8 @@ pub enum SecretError {
     File(String, io::Error),
 }
 
-/// Reads the secret from a file, or generates one where there is no file. The file is readable by its owner only, appears
-/// whole under its name, and is the same one for processes that start at once.
+/// Reads the secret from a file, or generates it if there is no file. Only its owner can read the file, it appears whole under
+/// its name, and processes that start at the same time get the same file.
 ///
 /// # Errors
 /// When the file cannot be read or created, or is too short.

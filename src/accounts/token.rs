@@ -50,7 +50,7 @@ struct Keys {
 /// Why a token is refused; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFault {
-    /// It is no token, or not one that this service signed; or it is of before tokens named the account's key.
+    /// It is not a token, or not signed by this service; or it does not name the account's key.
     #[error("the token is malformed, or was not issued by this service")]
     Malformed,
     /// It is a key for programs, on a route that needs a log-in.
@@ -64,8 +64,8 @@ pub enum TokenFault {
     Early,
 }
 
-/// RFC 7519: subject, issued at, expires; times in seconds since 1970. And the account's key, a claim of this service's
-/// own: tokens of before there were keys are refused.
+/// RFC 7519: subject, issued at, expires; times in seconds since 1970. And the account's key, a claim of this service's own:
+/// tokens without it are refused.
 #[derive(Serialize, Deserialize)]
 struct Claims {
     sub: String,

@@ -10,8 +10,8 @@
 //! | `memo` | keeps answers in bounded tables |
 //! | `budget` | bounds the work for headers that are new |
 //!
-//! A [`Classifier`] is of one worker. Of an agent or a referrer that it met before, it finds the class by their bytes and
-//! allocates nothing. The bytes themselves are in its tables alone, and leave them neither for a log nor for a store.
+//! A [`Classifier`] belongs to a worker. For an agent or a referrer that it met before, it finds the class by the bytes and
+//! allocates nothing. The bytes themselves are only in its tables, and never reach a log or a store.
 //!
 //! New ones are worked out on the redirect's own thread, as that takes a browser's agent 4 us, and handing it to another thread
 //! takes longer. Agents that somebody makes up may take a hundred times that, so each worker has a budget for new headers, of

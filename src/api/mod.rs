@@ -98,7 +98,7 @@ pub struct ApiState {
     pub readiness: Arc<Readiness>,
     /// Renders the metrics.
     pub metrics: Exposition,
-    /// For links to further pages.
+    /// For links to the next page.
     pub base_address: BaseAddress,
     /// For `security.txt`.
     pub security_contact: SecurityContact,

@@ -67,7 +67,7 @@ impl Invalidations {
         self.version.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Removes the links that changed up to `cursor`; all links if Redis has not all of these changes any more. Returns whether
+    /// Removes the links that changed up to `cursor`, or all links if Redis no longer has all of these changes. Returns whether
     /// they are removed: if Redis is late with its list, links stay in memory, but are looked up before they are followed.
     pub(super) async fn catch_up(
         &self,

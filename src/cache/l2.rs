@@ -193,7 +193,7 @@ impl L2 {
 
     /// The number of links, and the bytes that they and the codes without a link take.
     pub(super) async fn size(&self) -> (u64, u64) {
-        // moka counts the newest entries late, where there are few requests.
+        // moka counts the newest entries late if there are few requests.
         self.links.run_pending_tasks().await;
         let bytes = self.links.weighted_size() + self.unknown.weighted_size();
         (self.links.entry_count(), bytes)

@@ -13,7 +13,7 @@ use crate::domain::{
 pub struct CachedLink {
     /// Its clicks are counted under this number.
     pub id: LinkId,
-    /// Where it leads.
+    /// Its target.
     pub location: Location,
     /// The moment from which it is no longer followed.
     pub end: LinkEnd,
@@ -49,7 +49,7 @@ impl UsedUp {
     }
 }
 
-/// What is known of a link's clicks is no part of the link.
+/// What is known of a link's clicks is not part of the link.
 impl PartialEq for UsedUp {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -172,7 +172,7 @@ impl LinkCache {
     }
 
     /// Looks a code up in Redis, then with `read` in the database (one look-up per code at a time), and caches the result.
-    /// `read` gets the changes that had been announced before, where they are known; its result must include them all. If it
+    /// `read` gets the changes that had been announced before, if they are known; its result must include them all. If it
     /// fails, a link in memory is still followed, and a Redis that went away just now is waited for.
     ///
     /// # Errors

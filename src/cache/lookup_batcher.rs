@@ -33,7 +33,7 @@ pub(super) struct TierState {
     pub(super) generation: String,
 }
 
-/// A code to look up, and where its result goes.
+/// A code to look up, and the receiver of its result.
 struct QueuedLookup {
     code: ShortCode,
     result: oneshot::Sender<RedisLookup>,

@@ -30,7 +30,7 @@ Exit codes:
   1  failed: a setting is wrong, a dependency is missing, or a part of the service died
   2  the command line is invalid";
 
-/// The same for health checks: container engines know 0 and 1 alone.
+/// The same for health checks: container engines know only 0 and 1.
 pub(super) const EXIT_CODES_OF_HEALTHCHECK: &str = "\
 Exit codes:
   0  the service is ready; with --live: its process lives

@@ -66,7 +66,7 @@ pub(super) fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
     )))
 }
 
-/// Where a listener on this address can be reached from the same machine.
+/// The address at which a listener can be reached from the same machine.
 fn reachable(mut address: SocketAddr) -> Result<SocketAddr, Failure> {
     if address.port() == 0 {
         return Err(Failure::Failed(

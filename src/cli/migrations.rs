@@ -58,7 +58,7 @@ pub(super) fn print_json(progress: &Progress<'_>) {
     print(&line.to_string());
 }
 
-/// A closed standard output is no reason to stop in the middle.
+/// A closed standard output must not stop a migration half-way.
 fn print(line: &str) {
     let _ = writeln!(stdout(), "{line}");
     let _ = stdout().flush();

@@ -33,7 +33,7 @@ const IN_SHORT_HELP: [&str; 6] = [
     "SHUNT_URL",
 ];
 
-/// What the help of a command with settings says of those that it leaves out.
+/// What the help of a command with settings says about the settings that it leaves out.
 const FURTHER_SETTINGS: &str =
     "All other settings are accepted, too: `shunt --help` and `shunt man` list them.";
 
@@ -164,7 +164,7 @@ fn is_left_out(arg: &Arg) -> bool {
     name.is_some_and(|name| !IN_SHORT_HELP.contains(&&*name))
 }
 
-/// The same command line, whose help lists the commands of clients alone. Clap hides a command from both helps or none.
+/// The same command line, whose help lists only the commands of clients. Clap hides a command from both helps or from neither.
 fn for_clients(command: clap::Command) -> clap::Command {
     command
         .disable_help_subcommand(true)
@@ -192,7 +192,7 @@ fn first_lines(refusal: &clap::Error) -> String {
     lines.join(" ").trim_start_matches("error: ").to_owned()
 }
 
-/// Whether a command line that cannot be read has `--json`: clap reads none of it behind its fault.
+/// Whether an invalid command line has `--json`: clap reads nothing after its fault.
 fn asks_for_json() -> bool {
     let words = std::env::args_os().skip(1);
     let mut words = words.take_while(|word| word != "--");
@@ -201,7 +201,7 @@ fn asks_for_json() -> bool {
 
 /// What the command line and the environment say.
 fn given(command: clap::Command) -> Result<ArgMatches, clap::Error> {
-    // With a sub-command, the settings of `shunt` alone are not in force, and a wrong variable is no error.
+    // With a sub-command, only the settings of that command are in force, and other wrong variables are ignored.
     let without_variables = |arg: Arg| arg.env(Resettable::Reset);
     match command
         .clone()

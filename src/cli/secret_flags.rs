@@ -52,7 +52,7 @@ fn in_flags(words: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Whether the value of a secret setting holds a secret: an address may have none.
+/// Whether the value of a secret setting contains a secret: an address may be without a password.
 fn has_secret(name: &str, value: &str) -> bool {
     if name.ends_with("_ENDPOINT") {
         return value.contains(['@', '?']);

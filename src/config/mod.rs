@@ -1,7 +1,7 @@
 //! Settings: flags and environment, read once at start; flags win.
 //!
-//! Each setting is one field of [`Config`]: its flag, variable, default and meaning, and the parser that makes a value
-//! of its text. The command line, `shunt config`, the help texts and `deploy/settings.md` follow from it.
+//! Each setting is one field of [`Config`]: its flag, variable, default and meaning, and the parser that turns its text into a
+//! value. The command line, `shunt config`, the help texts and `deploy/settings.md` follow from it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -31,7 +31,7 @@ pub struct SeenLink {
     pub id: i64,
     /// Its code.
     pub code: ShortCode,
-    /// Where it leads.
+    /// Its target.
     pub target: TargetUrl,
     /// Whose it is.
     pub owner: UserId,
@@ -69,7 +69,7 @@ pub struct Report {
     pub id: i64,
     /// The link's code.
     pub code: ShortCode,
-    /// Where it leads.
+    /// Its target.
     pub target: TargetUrl,
     /// Whether the link is removed by now.
     pub removed: Option<RemovalStatus>,

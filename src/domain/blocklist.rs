@@ -17,7 +17,7 @@ use canonical::{Canonical, hash};
 
 mod canonical;
 
-/// Parameters that a visitor may have added where the list has an entry with a query: redirects are no place to read thousands.
+/// Parameters that a visitor may have added if the list has an entry with a query: a redirect must not read thousands.
 const MAX_FORWARDED: usize = 100;
 
 /// Which targets are refused.
@@ -373,8 +373,8 @@ impl CurrentBlocklist {
             .store(looks_at_queries, Ordering::Release);
     }
 
-    /// Whether the query of a URL may decide whether it is blocked: where it does not, a target that was looked at need not be looked
-    /// at again with a visitor's query.
+    /// Whether the query of a URL may decide whether it is blocked: if not, a target that was checked need not be checked again
+    /// with a visitor's query.
     #[must_use]
     pub fn looks_at_queries(&self) -> bool {
         self.0.looks_at_queries.load(Ordering::Acquire)

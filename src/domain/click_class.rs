@@ -66,7 +66,7 @@ pub type Filter = (Dimension, Option<String>);
 /// What is known of a click; most classes have many clicks.
 ///
 /// It is kept as it travels with batches: the values in the order of [`Dimension::ALL`], each after the number of its bytes,
-/// which is 0 where it is not known. So a batch copies a class without looking at its values.
+/// which is 0 if the value is unknown. So a batch copies a class without looking at its values.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClickClass {
     packed: Box<[u8]>,

@@ -7,8 +7,8 @@ use compact_str::CompactString;
 /// The characters of generated codes, without characters that look alike: `0 O 1 I l o`.
 const ALPHABET: &[u8; 56] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz";
 
-/// Of the codes of one length, one in so many may be in use before new ones are longer: guesses stay in vain, and a draw is
-/// hardly ever taken.
+/// Of the codes of a length, one in this many may be in use before new codes are longer: so guessing is in vain, and a drawn
+/// code is hardly ever taken.
 const CODES_PER_LINK: u128 = 100_000;
 
 /// Length of a code that a program chooses: such codes differ from the codes that the service draws.
@@ -69,9 +69,9 @@ impl ShortCode {
     }
 }
 
-/// The length of new codes where so many are in use: at least `shortest`, and such that at most one in 100,000 codes of this
-/// length is in use. All are taken for codes of this length: shorter ones are few, since each length has 56 times as many as
-/// the one before.
+/// The length of new codes when this many are in use: at least `shortest`, and such that at most one in 100,000 codes of this
+/// length is in use. All are counted as codes of this length: shorter codes are few, because each length has 56 times as many
+/// codes as the length before.
 #[must_use]
 pub fn code_length(shortest: usize, in_use: u64) -> usize {
     let needed = u128::from(in_use) * CODES_PER_LINK;

@@ -109,7 +109,7 @@ impl HostPattern {
         Ok(Self::AndBelow(host.into()))
     }
 
-    /// Whether a host, in its one spelling, is one of these.
+    /// Whether a host, in its one spelling, matches.
     #[must_use]
     pub fn matches(&self, host: &str) -> bool {
         match self {

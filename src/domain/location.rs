@@ -99,7 +99,7 @@ impl Location {
         Ok(Some(Self(merged.into())))
     }
 
-    /// Whether [`Location::with_query`] has room for a query; nothing is made where that is plain.
+    /// Whether [`Location::with_query`] has room for a query; usually its length is enough to tell.
     ///
     /// # Errors
     /// [`LocationTooLong`].
@@ -129,8 +129,8 @@ pub(super) fn authority(raw: &str) -> Option<&str> {
     (http && host).then_some(authority)
 }
 
-/// The parameters of the first query that the second has, too, by their names. Each query is gone through once, and takes little
-/// more than its bytes where no name is escaped.
+/// The parameters of the first query that the second has, too, by their names. Each query is read once, and takes little more
+/// memory than its bytes if no name is escaped.
 fn replaced<'a>(own: &'a str, added: &str) -> HashSet<Cow<'a, [u8]>, RandomState> {
     let mut found: HashMap<Cow<'a, [u8]>, bool, RandomState> = HashMap::default();
     let pairs = own.split('&').filter(|pair| !pair.is_empty());

@@ -45,7 +45,7 @@ impl Password {
         self.prepared.as_bytes()
     }
 
-    /// The bytes as they were given, if they are others: the versions before hashed those. For `accounts` alone.
+    /// The bytes as they were given, if they differ: earlier versions hashed those. Only for `accounts`.
     #[must_use]
     pub fn expose_given(&self) -> Option<&[u8]> {
         self.given.as_deref().map(str::as_bytes)

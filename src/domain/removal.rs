@@ -179,8 +179,8 @@ const CLIENT_V6: u8 = 64;
 pub struct AddressRange(IpNet);
 
 impl AddressRange {
-    /// An address, or a range such as `2001:db8::/32`; `None` for anything else. More than 2^24 addresses of IPv4, or than a
-    /// provider has of IPv6, are no range.
+    /// An address, or a range such as `2001:db8::/32`; `None` for anything else. A range of more than 2^24 addresses of IPv4,
+    /// or of more than a provider has of IPv6, is refused.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         let range = match raw.parse::<IpAddr>() {

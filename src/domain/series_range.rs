@@ -222,7 +222,7 @@ impl SeriesRange {
         Interval::not_before(self.from())..Interval::not_before(self.end)
     }
 
-    /// The sum for each point, empty ones included, of what each interval has.
+    /// The sum of the intervals of each point, including empty points.
     #[must_use]
     pub fn sum(&self, intervals: &BTreeMap<Interval, Tally>) -> Vec<(Timestamp, Tally)> {
         let mut points: Vec<_> = self

@@ -109,8 +109,8 @@ impl TargetUrl {
     }
 }
 
-/// Whether a name is of labels as the DNS has them: 1 to 63 bytes each, 253 in all. A dot may end it. A label of `*` stands for
-/// others, in patterns as in the DNS, and is no host's.
+/// Whether a name consists of labels as the DNS has them: 1 to 63 bytes each, 253 in all. It may end with a dot. A label `*`
+/// stands for other labels, in patterns as in the DNS, so no host has it.
 fn can_be_looked_up(host: &Host<&str>) -> bool {
     let Host::Domain(name) = host else {
         return true;

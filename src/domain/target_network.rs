@@ -1,5 +1,5 @@
-//! Where the host of a target is: on the internet, in a private network, or where metadata services are. What the registries say
-//! stands in files beside this one.
+//! The network of a target's host: the internet, a private network, or a metadata service. Files beside this file have the
+//! registries.
 
 use std::net::IpAddr;
 use std::sync::LazyLock;

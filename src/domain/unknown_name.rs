@@ -3,8 +3,8 @@
 /// Names that are likelier a slip than another name have at most so many letters wrong.
 const MAX_SLIPS: usize = 2;
 
-/// The sentence for a name that is none of those that are known: with the one that is meant, where that is clear, and with
-/// all that are known otherwise, in their own order. A name that the request has besides is not meant.
+/// The sentence for an unknown name: with the name that is meant, if that is clear, and otherwise with all known names, in
+/// their own order. A name that the request also has is not meant.
 #[must_use]
 pub fn unknown_name<'a>(
     name: &str,

@@ -78,8 +78,8 @@ impl Zone {
         self.0.to_datetime(moment.as_jiff()).date()
     }
 
-    /// A moment by the zone's clock, as RFC 3339 with its offset. RFC 3339 has no seconds in offsets: where the zone's has some,
-    /// as most had before they kept to whole minutes, the moment is written with the nearest one that has none.
+    /// A moment by the zone's clock, as RFC 3339 with its offset. RFC 3339 has no seconds in offsets: if the zone's offset has
+    /// seconds, as most had in early days, the moment is written with the nearest offset of whole minutes.
     #[must_use]
     pub fn written(&self, moment: Timestamp) -> String {
         let moment = moment.as_jiff();

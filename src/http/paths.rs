@@ -226,8 +226,8 @@ pub fn parse_code(raw: &str) -> Option<ShortCode> {
     ShortCode::parse(raw).filter(|code| !reserved_words().contains(&code.as_str()))
 }
 
-/// The code of a redirect: in `/{short_code}` and `/urls/r/{short_code}`, perhaps with a slash behind it. `None` for
-/// what needs decoding or is no code: the router answers that.
+/// The code of a redirect: in `/{short_code}` and `/urls/r/{short_code}`, perhaps followed by a slash. `None` for anything that
+/// needs decoding or is not a code: the router answers it.
 #[must_use]
 pub fn redirect_code(path: &str) -> Option<ShortCode> {
     let mut prefixes = DERIVED.redirect_prefixes.iter();
@@ -235,7 +235,7 @@ pub fn redirect_code(path: &str) -> Option<ShortCode> {
     parse_code(rest.strip_suffix('/').unwrap_or(rest))
 }
 
-/// The path without the one slash that some programs write behind a code, and people behind a page; `None` where it has no such
+/// The path without the single slash that some programs write after a code, and people after a page; `None` without such a
 /// slash.
 #[must_use]
 pub fn without_slash(path: &str) -> Option<&str> {
@@ -264,8 +264,8 @@ pub fn preview_path(path: &str) -> Option<String> {
     Some(PREVIEW.replace(CODE, code.as_str()))
 }
 
-/// Whether people may meet a path in a browser: a short link, a page, where a form of a page leads, or no path of the service at
-/// all.
+/// Whether people may meet a path in a browser: a short link, a page, the address of a form, or a path that the service does
+/// not have.
 #[must_use]
 pub fn is_for_people(path: &str) -> bool {
     let is_met = |route: &Route| {

@@ -1,4 +1,4 @@
-//! Where a browser's request comes from: a page of another site can send one that needs no preflight, and no token.
+//! Where a browser's request comes from: a page of another site can send a request that needs neither preflight nor token.
 //!
 //! Browsers say so in headers that no page can set. Other programs send neither of them, and are not asked.
 

@@ -75,8 +75,8 @@ pub struct ClientShare {
 }
 
 impl AtOnce {
-    /// So much in all, and a quarter of it for each account and each address. `limits` are the names in metrics: where everything
-    /// is held, and where a client holds its part.
+    /// The total, of which each account and each address may hold a quarter. `limits` are the names in metrics: when everything
+    /// is held, and when a client holds its part.
     #[must_use]
     pub fn new(in_all: usize, limits: [&'static str; 2]) -> Self {
         let part = (in_all / PART).max(1);

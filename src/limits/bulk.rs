@@ -1,5 +1,5 @@
-//! The limit of links that are made many at once: the same rate as for single links, over a window that is long enough for
-//! a whole call. So one call is possible, and calls in a row are no faster than single links.
+//! The limit of links that are created in bulk: the same rate as for single links, over a window that is long enough for a
+//! whole call. So one call is possible, and consecutive calls are no faster than single links.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Failed log-ins, by (account, address) and far more generously by account.
 //!
-//! An attempt counts as a failure until it has succeeded, so that attempts at once pass no limit. The account's limit
-//! holds for strangers: an address that logged in to the account before is stopped by its own failures alone, so that
-//! no stranger can lock an owner out.
+//! An attempt counts as a failure until it has succeeded, so that simultaneous attempts pass no limit. The account's limit
+//! holds for strangers: an address that logged in to the account before is stopped only by its own failures, so that no
+//! stranger can lock an owner out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -92,8 +92,8 @@ impl FailureLimiter {
         }
     }
 
-    /// Begins an attempt on `account` from `address`. `is_known` is asked, only where the account has had its failures,
-    /// whether that address logged in to it before.
+    /// Begins an attempt on `account` from `address`. Only if the account has reached its limit, `is_known` is asked whether
+    /// that address logged in to it before.
     ///
     /// # Errors
     /// [`TooMany`]: the attempt may not be made.

@@ -6,7 +6,7 @@ use crate::domain::{
 };
 use crate::import::ReadLink;
 
-/// What the owner of a file asks for with one of its links, or why that is refused: a sentence with the names of the file.
+/// What the owner of a file requests with one of its links, or why that is refused: a sentence with the names of the file.
 ///
 /// # Errors
 /// The sentence.

@@ -11,8 +11,7 @@ use crate::limits::{Action, Daily};
 use crate::store::{CreateLinkError, CreatedLink, IdempotentRequest, NewLink, UsedKey};
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// How often another code is drawn where a link has the first one: at most about one draw in 100,000 is
-/// taken.
+/// How often another code is drawn if the first code is taken: at most about one draw in 100,000 is taken.
 pub(super) const DRAWS: usize = 8;
 
 /// How long a request may be repeated with its key.
@@ -256,7 +255,7 @@ impl LinkError {
     }
 }
 
-/// Draws a code that is no word of the service's own: `metrics` has the letters and the length of a code.
+/// Draws a code that is not a reserved word: `metrics` has the letters and the length of a code.
 fn draw<E>(
     is_kept: impl Fn(&str) -> bool,
     mut generate: impl FnMut() -> Result<ShortCode, E>,

@@ -47,7 +47,7 @@ impl Lookups {
             };
             let (lookups, code) = (self.clone(), code.clone());
             let asking = async move {
-                // Kept while the database works, even if no request waits for it any more.
+                // Kept while the database works, even if no request still waits for it.
                 let _permit = permit;
                 lookups.ask(&code, mark).await
             };

@@ -175,8 +175,8 @@ impl Redirect {
         Ok(Redirected::by_preview(link, source, now))
     }
 
-    /// Fails where a visitor's query is too long for the location, or makes a target of it that is on the blocklist: the visit is
-    /// refused before it is counted.
+    /// Fails if a visitor's query makes the location too long, or turns the target into one that is on the blocklist: the visit
+    /// is refused before it is counted.
     fn check_query(&self, link: &CachedLink, visitor: &Visitor<'_>) -> Result<(), RedirectError> {
         let Some(query) = visitor.query.filter(|_| link.forward_query) else {
             return Ok(());
@@ -190,7 +190,7 @@ impl Redirect {
         Ok(())
     }
 
-    /// Adds the visitor's query where the link wants it. It is looked at here, too: the link may have changed since the first look.
+    /// Adds the visitor's query if the link wants it. It is checked here, too: the link may have changed since the first check.
     fn forwarded(
         &self,
         redirected: Redirected,
@@ -203,7 +203,7 @@ impl Redirect {
         Ok(redirected)
     }
 
-    /// Fails where a visitor's query leads to a URL of the blocklist: as a link would that leads there by itself.
+    /// Fails if a visitor's query leads to a URL of the blocklist, as a link with that target would.
     fn check_target(&self, target: &Location, location: &Location) -> Result<(), RedirectError> {
         let is_blocked = || {
             let list = self.blocklist.get();

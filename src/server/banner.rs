@@ -1,5 +1,5 @@
-//! The screen at the start: where the service listens, what it uses, and the first steps. In a log for machines it is a line
-//! as any other.
+//! The screen at the start: where the service listens, what it uses, and the first steps. In a log for machines it is an
+//! ordinary line.
 
 use std::io::{Write, stdout};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -86,7 +86,7 @@ pub(super) fn blocklist(config: &Config) -> Result<CurrentBlocklist, ServeError>
     Ok(current)
 }
 
-/// The secrets of the settings; with SQLite also the one beside the database, which is made where there is none.
+/// The secrets of the settings; with SQLite also the secret beside the database, which is created if it is missing.
 pub(super) fn secrets(config: &Config) -> Result<Secrets, ServeError> {
     let current = match (&config.jwt_secret, &config.database) {
         (Some(secret), _) => secret.clone(),

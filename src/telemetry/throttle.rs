@@ -98,7 +98,7 @@ impl FlapLog {
         std::mem::take(&mut flaps.is_logged) || flaps.logged.is_none()
     }
 
-    /// How often it went away without a line, if that has to be logged now. Where it is away at that time, its return will be
+    /// How often it went away without a line, if that must be logged now. If it is away at that time, its return will be
     /// logged.
     pub fn report(&self, is_up: bool) -> Option<u32> {
         self.report_at(Instant::now(), is_up)

@@ -72,7 +72,7 @@ pub(super) async fn show(
     let clicks = links.compared_series_of_owner(owner, of_tag.as_ref(), &asked.range);
     let clicks = clicks.await?;
     let mut found = Vec::new();
-    if site.keeps_details() {
+    if site.keeps_classes() {
         let of_tag = of_tag.clone();
         found = links
             .breakdowns_of_owner(owner, of_tag, wanted(&asked))

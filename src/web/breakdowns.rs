@@ -156,7 +156,7 @@ impl BreakdownsView {
             }
         };
         Self {
-            are_on: site.keeps_details(),
+            are_on: site.keeps_classes(),
             chips: filters.iter().map(chip).collect(),
             clear: path(&[]),
             is_empty: total.clicks == 0,

@@ -9,8 +9,8 @@ use crate::http::ranked;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Language(usize);
 
-/// The tag of each language, and its texts: one `name = text` a line. English, the first one, is that of visitors who ask for
-/// none of them.
+/// The tag of each language, and its texts: one `name = text` per line. English comes first: visitors whose languages are
+/// unknown get it.
 const FILES: [(&str, &str); 7] = [
     ("en", include_str!("languages/en.txt")),
     ("de", include_str!("languages/de.txt")),

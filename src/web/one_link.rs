@@ -126,7 +126,7 @@ impl Page {
         let found = links.own_series(owner, code, &asked.range).await?;
         let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
         let mut breakdowns = Vec::new();
-        if site.keeps_details() {
+        if site.keeps_classes() {
             let found = links.breakdowns(owner, code, wanted(asked)).await?;
             breakdowns = found.ok_or_else(ApiError::url_not_found)?;
         }

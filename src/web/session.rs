@@ -239,8 +239,8 @@ pub(super) async fn begin(
     Ok(response)
 }
 
-/// Ends the session that the browser has had until now: a user who signs in again leaves none behind. Where that fails, it is in
-/// the list of the account's sessions.
+/// Ends the previous session of the browser, so that a user who signs in again leaves no session behind. If that fails, it
+/// stays in the list of the account's sessions.
 pub(super) async fn end_former(
     accounts: &Accounts,
     site: &Site,

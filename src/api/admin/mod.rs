@@ -21,7 +21,7 @@ pub(super) mod search_users;
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
 
-/// A route for administrators alone.
+/// A route only for administrators.
 #[derive(IntoResponses)]
 #[expect(
     dead_code,

@@ -224,8 +224,8 @@ impl LinkCache {
         is_applied
     }
 
-    /// Asks where the changes of a shard stand, and applies them; to be called before the first look-up. Returns whether Redis
-    /// listed them in time.
+    /// Reads the newest change of a shard, and applies the changes up to it; to be called before the first look-up. Returns
+    /// whether Redis listed them in time.
     ///
     /// # Errors
     /// When Redis is away or refuses to be written to.

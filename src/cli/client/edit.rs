@@ -12,7 +12,7 @@ use super::{Api, Call, Failure, ServiceArgs, show, target};
 pub(in crate::cli) struct EditArgs {
     /// A short code or a short link.
     code: String,
-    /// Where the link is to lead.
+    /// The new target.
     #[arg(long, value_name = "URL")]
     target: Option<String>,
     #[command(flatten)]

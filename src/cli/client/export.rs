@@ -50,7 +50,7 @@ pub(super) fn export(args: ExportArgs) -> Result<(), Failure> {
 fn copy(api: &Api, mut from: impl Read, mut to: impl Write) -> Result<(), Failure> {
     let mut part = vec![0; 64 * 1024];
     loop {
-        // An error of reading is the service's, one of writing is the output's.
+        // An error of reading belongs to the service, an error of writing to the output.
         match from.read(&mut part) {
             Ok(0) => break,
             Ok(length) => to.write_all(&part[..length])?,

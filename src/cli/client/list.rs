@@ -100,7 +100,7 @@ fn pages(
     limit: Option<usize>,
 ) -> impl Iterator<Item = Result<Vec<Link>, Failure>> {
     let mut left = limit.unwrap_or(usize::MAX);
-    // The cursor of the next page, empty for the first one. `None`: there is no next page, or one failed.
+    // The cursor of the next page, empty for the first page. `None`: there is no next page, or a page failed.
     let mut next = Some(String::new());
     std::iter::from_fn(move || {
         let cursor = next.take().filter(|_| left > 0)?;
@@ -144,7 +144,7 @@ fn print_table(
     mut out: impl Write,
     pages: impl Iterator<Item = Result<Vec<Link>, Failure>>,
 ) -> Result<(), Failure> {
-    // Where a page needs wider columns, they stay so from there on.
+    // If a page needs wider columns, later pages have them, too.
     let (mut urls, mut clicks) = ("SHORT URL".len(), "CLICKS".len());
     let mut heads_due = true;
     for page in pages {

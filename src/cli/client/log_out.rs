@@ -18,7 +18,7 @@ pub(in crate::cli) struct LogOutArgs {
     pub(super) service: ServiceArgs,
 }
 
-/// Forgets the token. Without one there is nothing to do, and that is no error.
+/// Deletes the token on this machine. Without a token there is nothing to do, which is not an error.
 pub(super) fn log_out(args: LogOutArgs) -> Result<(), Failure> {
     let json = args.service.json;
     let api = Api::new(args.service)?;

@@ -116,7 +116,7 @@ pub(super) fn stats(args: StatsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The breakdowns of the last 30 days; none for a caller who is not the link's owner, and none of a service of an older version.
+/// The breakdowns of the last 30 days; empty for a caller who is not the link's owner, and for a service without breakdowns.
 fn breakdowns(api: &Api, path: &str, rows: u32) -> Result<Vec<Breakdown>, Failure> {
     let token = match api.token() {
         Ok(token) => token,
@@ -151,7 +151,7 @@ fn top(breakdown: &Breakdown) -> String {
     rows.join(", ")
 }
 
-/// A bar for each number, the highest for the largest; 0 has none.
+/// A bar for each number, the highest for the largest; 0 has no bar.
 fn sparkline(numbers: &[u64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let largest = numbers.iter().copied().max().unwrap_or_default().max(1);

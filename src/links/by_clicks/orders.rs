@@ -19,7 +19,7 @@ use crate::store::{Links, StoreError, WrittenClicks};
 /// Links from which on an owner has an order of their own. The database sorts fewer in a few milliseconds.
 const MANY: u32 = 10_000;
 
-/// Memory of all orders; the order of one owner takes a quarter of it at most.
+/// Memory of all orders; the order of an owner takes at most a quarter of it.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Links that are read at once: a fraction of the deadline of an operation.
@@ -87,11 +87,11 @@ impl ClickOrders {
         }))
     }
 
-    /// The order of an owner's links, where they are too many to be sorted for each page. `None`: they are few, or too many for
-    /// an order.
+    /// The order of an owner's links, if they are too many to be sorted for each page. `None`: they are few, or too many for an
+    /// order.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] where it cannot be made in time: to sort so many for one page would cost the database more.
+    /// [`StoreError::Busy`] if it cannot be made in time: sorting so many links for a page would cost the database more.
     pub(super) async fn of(
         &self,
         owner: Principal,
@@ -127,8 +127,7 @@ impl ClickOrders {
         }
     }
 
-    /// The making of an owner's order, which goes on where the caller leaves; begins it unless it is under way. `None` where
-    /// too many wait.
+    /// Makes an owner's order, which continues if the caller leaves; begins it unless it is under way. `None` if too many wait.
     fn making(&self, owner: UserId) -> Option<Making> {
         let mut under_way = self.under_way();
         if let Some(making) = under_way.get(&owner) {

@@ -1,7 +1,7 @@
 //! Responses as bytes: the only place that writes a status line or a header itself.
 //!
-//! The router and hyper make most responses. Three kinds are written here: those of the fast path, which copies ready
-//! bytes; errors that hyper makes itself, which get a body; and the refusal of a connection that is one too many.
+//! The router and hyper make most responses. Three kinds are written here: responses of the fast path, which copies ready
+//! bytes; errors that hyper makes itself, which get a body; and the refusal of a connection beyond the limit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -13,8 +13,8 @@ use httpdate::HttpDate;
 use crate::domain::Clock;
 use crate::http::{RequestId, RequestIds, security_header_lines};
 
-/// Writes the responses of the fast path. Both kinds end with the same headers: `Connection` where the connection
-/// closes, the request id, and `Date`.
+/// Writes the responses of the fast path. Both kinds end with the same headers: `Connection` if the connection closes, the
+/// request id, and `Date`.
 pub(in crate::server) struct FastPathRenderer {
     clock: Arc<dyn Clock>,
     date: Mutex<DateHeader>,

@@ -1,4 +1,4 @@
-//! Sums the classes of clicks, removes those that are not kept by quarter of an hour any more, and those of deleted links.
+//! Sums visitor classes, and removes classes that are no longer kept by quarter of an hour, and classes of deleted links.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

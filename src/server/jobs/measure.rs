@@ -1,5 +1,5 @@
-//! Measures, every few seconds, the values that are not counted where they change; drains the histograms; reports shards
-//! that come and go.
+//! Measures, every few seconds, the values that are not counted when they change; drains the histograms; reports shards that
+//! come and go.
 
 use std::ops::Add;
 use std::sync::Arc;

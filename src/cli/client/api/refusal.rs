@@ -1,4 +1,4 @@
-//! Responses that are no success, and requests without a response, as failures on which a person can act.
+//! Responses other than success, and requests without a response, as failures that a person can act on.
 
 use std::time::Duration;
 
