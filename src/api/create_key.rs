@@ -41,9 +41,10 @@ pub(super) struct NewKeyResponse {
     key: String,
 }
 
-/// Make a key for a program.
+/// Create an API key.
 ///
-/// It is a bearer token on `/urls/*` and `GET /auth/me`, until you end it. A `read` key changes nothing. Only its hash is kept.
+/// It is a bearer token on `/urls/*` and `GET /auth/me`, until you revoke it. A `read` key is read-only. Only its hash is
+/// kept.
 #[utoipa::path(
     post, path = "/auth/keys", tag = "accounts", operation_id = "create_key", security(("bearer" = [])),
     request_body = NewKeyBody,

@@ -67,8 +67,8 @@ pub(super) struct ListQuery {
 /// List your links.
 ///
 /// The newest first, unless `sort` says otherwise. Without `limit` and `cursor` it is the whole list, however long, as a
-/// stream; with one of them it is one page, and the `Link` header leads to the next one. No link is on two pages, and none is
-/// left out, however many come and go meanwhile.
+/// stream; with one of them it is one page, and the `Link` header leads to the next page. No link is on two pages or
+/// missing, however many are created and deleted in between.
 #[utoipa::path(
     get, path = "/urls/my", tag = "links", operation_id = "list", params(ListQuery), security(("bearer" = [])),
     responses(

@@ -18,7 +18,7 @@ use crate::links::LinkService;
 
 /// Show one of your links.
 ///
-/// With everything that you may know of it.
+/// With all its fields.
 #[utoipa::path(
     get, path = "/urls/{short_code}", tag = "links", operation_id = "show",
     params(

@@ -39,9 +39,10 @@ pub(in crate::api) struct NewRemovalBody {
 
 /// Remove something.
 ///
-/// Once this is answered, no instance follows a removed link. Where a host, an account or an address has more links than are
-/// removed within 5 s, the rest is in the background: `progress` says whether that is done. New links to a removed host are refused; an account is banned: its tokens,
-/// sessions and keys end, and it cannot log in. No administrator bans the own account: the operator does, with `shunt admin ban`.
+/// Once this is answered, no instance follows a removed link. If a host, an account or an address has more links than can
+/// be removed within 5 s, the rest is removed in the background: `progress` says whether that is done. New links to a
+/// removed host are refused; an account is banned: its tokens, sessions and keys are revoked, and it cannot log in.
+/// Administrators cannot ban their own account: only the operator can, with `shunt admin ban`.
 #[utoipa::path(
     post, path = "/admin/removals", tag = "administration", operation_id = "remove", security(("bearer" = [])),
     request_body = NewRemovalBody,

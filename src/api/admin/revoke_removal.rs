@@ -16,9 +16,9 @@ use crate::links::LinkService;
 
 /// Revoke a removal.
 ///
-/// Its links are as their owners have them, unless another removal covers them; of a host, an account or an address
-/// with very many links the rest is restored in the background. An account may log in again; its keys stay revoked. What the blocklist removes comes back when
-/// its line goes.
+/// Its links work again, unless another removal covers them or their owners paused them. If a host, an account or an
+/// address has very many links, the rest is restored in the background. An account may log in again; its keys stay revoked.
+/// What the blocklist removes comes back when its line goes.
 #[utoipa::path(
     delete, path = "/admin/removals/{id}", tag = "administration", operation_id = "revoke_removal",
     params(("id" = i64, Path, description = "Identifier of a removal", example = 7, minimum = 1)),
