@@ -189,7 +189,7 @@ fn an_import_goes_on_with_the_same_file_and_account_alone() {
     assert!(
         refused
             .err
-            .contains("the file has changed before the place where it was broken off"),
+            .contains("the file has changed before the point at which the import was interrupted"),
         "{refused:?}"
     );
     // An entry that is not done yet may be corrected.
