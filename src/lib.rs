@@ -39,36 +39,53 @@
 //!
 //! # How a deletion travels
 //!
-//! `DELETE` ([`api`]) calls [`links`], which removes the row and notes the change in the outbox in one transaction
+//! `DELETE` ([`api`]) calls [`links`], which removes the row and adds the change to the outbox in one transaction
 //! ([`store`]). The change is then announced: Redis drops the cached link, counts the change, and adds it to a stream
 //! ([`cache`]). Every acknowledgement of a click batch carries the number of the newest change, so an instance that is
 //! behind catches up before it answers a redirect. An instance without Redis reads the outbox twice a second.
 //!
 //! # How a removal travels
 //!
-//! A removal ([`abuse`]) covers links; a link that one covers is inactive in its row, with the status that it is answered by. That
-//! of one link is made in one transaction, and travels as a deletion does. Any other one is noted, and a job looks through the
-//! links in small steps, each of which is a transaction whose changes are announced.
+//! A removal ([`abuse`]) covers links. The row of a covered link says that the link is inactive, and with which status it is
+//! answered. The removal of a single link is one transaction, and travels as a deletion does. Every other removal is saved
+//! first; then a job scans the links in small steps, each of which is a transaction whose changes are announced.
+//!
+//! # How new is it?
+//!
+//! Eight numbers and names say how new something is. None of them replaces another.
+//!
+//! | notion | of what | who raises it | who compares it | what a mismatch does |
+//! | --- | --- | --- | --- | --- |
+//! | cache version | the links in memory of one process | the process, before and after it applies changes of links (`cache::invalidation`) | an entry of a worker's table (`cache::l1`), and a look-up that ends (`cache::version`) | the entry is not used, and the look-up's result is not cached: the link is looked up again |
+//! | change | the links of one shard | Redis, when a change is announced (`announce_changes.lua`); by a jump when a term begins or cached links are forgotten | `record_clicks.lua`, with the newest change that the sender of a batch knows; each instance, with every acknowledgement and every quarter of a second; `cache_link.lua` | the batch is not applied, and the link is not cached in Redis. The instance drops the links that changed, or all links after a jump, and sends the clicks of links that may still be followed again |
+//! | generation | the links that one shard of Redis has cached | Redis, when a term begins (`begin_term.lua`) and when cached links are forgotten (`forget_cached_links.lua`) | whoever reads a cached link (`cache::stored_link`), and `cache_link.lua` | the cached link is a miss, and is not written |
+//! | term | the server of one shard | the ledger in the database, when a server is taken into use that was started again, took over or lost data ([`clicks`], rule 7) | every script, with the term of its caller (`term.lua`); the ledger, with the term of a flush; an instance, with the ledger each second | the script does nothing, the flush is refused, and the instance stops using the server until it has recovered it |
+//! | epoch | one lifetime of a data set | the ledger, when a data set is empty, unknown or rolled back | recovery, with the ledger; the delivery of a batch in doubt; an instance whose term changed | pending clicks of the former epoch are dropped, because they may be counted already; so are its batches in doubt; a metric reports both |
+//! | flush number | the flushes of one epoch | Redis, when pending clicks become a flush (`begin_flush.lua`, `record_clicks.lua`) | the ledger, in the transaction of each part; the scripts, with the newest number that the ledger has | an older flush is superseded and not written. If the ledger has a higher number than Redis, or another name under the same number, the data set was rolled back |
+//! | batch number | the batches of one recorder | the recorder, with each batch | Redis, the journal and the grants, with the last number that they applied for that recorder | a number that is not higher was applied already: it is acknowledged and not counted again. If Redis knows a lower number than it acknowledged, the data set was rolled back |
+//! | database history | the states of one Postgres | an instance that finds another server, or rows missing that it has seen (`store::postgres::history`) | each instance each second, with its memory and with what each shard of Redis remembers (`server::history`) | links cached from another history are dropped, in memory and in Redis, and ids go on above all ids that were given out |
 //!
 //! # Glossary
 //!
-//! * **batch**: the clicks that one recorder gathered while the batch before was being delivered.
-//! * **class**: what is kept of a click's visitor: referrer's registrable host, country, families of browser and system, device, bot.
+//! Terms of the field are used as elsewhere: cache, shard, replica, lease, outbox, fencing token. These words are the project's own:
+//!
+//! * **batch**: the clicks that one recorder collected while its previous batch was being delivered.
+//! * **visitor class**: what is kept about the visitor of a click: registrable host of the referrer, country, families of browser
+//!   and system, kind of device, known bot or not. A **breakdown** counts clicks by one of these values.
 //! * **sink**: where batches go: Redis, or the journal.
-//! * **journal**: batches in the database that are not compacted into the links' counts yet.
-//! * **in doubt**: a batch was sent to Redis and no response came, so Redis may or may not have applied it.
+//! * **journal**: batches in the database that are not yet compacted into the counts of their links.
+//! * **compaction**: adding the batches of the journal to the counts of their links.
+//! * **in doubt**: a batch was sent to Redis without a response, so Redis may or may not have applied it.
 //! * **parked**: a batch in doubt is kept in the journal, uncounted, until Redis has settled it.
 //! * **grant**: a click of a link with `max_clicks` that the database has counted, and whose visitor may be redirected.
-//! * **flush**: the increments that move from Redis to the database in one go, under a number of their own.
-//! * **ledger**: the database's record of each Redis data set: its term, its newest flush, and how far that is written.
-//! * **term**: a fencing token: the number under which a Redis server is used. Work of an earlier term is refused.
-//! * **epoch**: one lifetime of a Redis data set. A new epoch begins where data was lost or rolled back.
-//! * **generation**: the first word of each link that is cached in Redis. After a change of it, all of them are misses.
-//! * **superseded**: a Redis server whose place another one has taken in the ledger.
-//! * **shard**: one of the data sets into which a Redis Cluster is divided; a single Redis is one shard.
-//! * **history**: one line of states of the database. A new history begins where the database may have gone back.
-//! * **outbox**: changes of links in the database that are not published in Redis yet.
-//! * **replica**: a Postgres that follows the primary and may lag behind it.
+//! * **flush**: the increments that move from Redis to the database together, under a number of their own.
+//! * **ledger**: the database's record of each Redis data set: its term, its newest flush, and how far that flush is written.
+//! * **data set**: what Redis holds for one shard. A Redis Cluster is divided into several shards; a single Redis is one shard.
+//! * **term**, **epoch**, **generation**, **history**: see the table above.
+//! * **superseded**: a Redis server whose data set another server now keeps, by the ledger.
+//! * **outbox**: changes of links in the database that are not yet published in Redis.
+//! * **removal**: what administrators or the blocklist removed: a link, or all links to a host, of an account or from an address.
+//! * **revoke**: to end a token, a key, a removal or a ban before its time.
 
 pub mod abuse;
 pub mod accounts;

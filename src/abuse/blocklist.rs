@@ -8,18 +8,18 @@ use ring::digest::{SHA256, digest};
 
 use crate::domain::{Blocklist, InvalidBlocklist, io_reason};
 
-/// Why a file is no blocklist.
+/// Why a file is not a blocklist.
 #[derive(Debug, thiserror::Error)]
 pub enum BlocklistError {
-    /// It cannot be read, or is no text.
+    /// It cannot be read, or is not text.
     #[error("{}", io_reason(.0))]
     Read(#[from] io::Error),
-    /// A line is no entry.
+    /// A line is invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidBlocklist),
 }
 
-/// How URLs are compared. Another word for another way: all links are looked at anew by a version that compares in another way.
+/// Names the way in which URLs are compared. A version that compares in another way has another word here, and scans all links again.
 const FORM: &str = "one spelling of hosts, paths and parameters\n";
 
 /// Reads a blocklist.

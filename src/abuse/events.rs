@@ -1,4 +1,4 @@
-//! Security events in the log, by the names of OWASP's logging vocabulary, as those of accounts are.
+//! Security events in the log, by the names of OWASP's logging vocabulary, as for accounts.
 
 use crate::domain::UserId;
 

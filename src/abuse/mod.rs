@@ -82,18 +82,16 @@ pub enum AbuseError {
     #[error(transparent)]
     Invalid(#[from] InvalidRemoval),
     /// There is no such link or account.
-    #[error("there is nothing of this kind with this value")]
+    #[error("nothing of this kind has this value")]
     Unknown,
     /// An administrator would lose the own account, and the service perhaps its last administrator.
-    #[error(
-        "must be another account than your own: only the operator bans it, with `shunt admin ban`"
-    )]
+    #[error("must not be your own account: only the operator can ban it, with `shunt admin ban`")]
     OwnAccount,
     /// The account is banned, and gets nothing new.
-    #[error("the account is banned; take that back first, with `shunt admin unban`")]
+    #[error("the account is banned; unban it first, with `shunt admin unban`")]
     Banned,
     /// This removal is in force for it already.
-    #[error("it was removed already")]
+    #[error("it was already removed")]
     Already(RemovalId),
     /// The client reached a limit.
     #[error(transparent)]
@@ -167,7 +165,7 @@ impl Abuse {
         }
     }
 
-    /// What a person wants to be removed: as [`RemovalTarget::parse`], where an account has an e-mail address, too.
+    /// What a person wants to remove: as [`RemovalTarget::parse`], but an account may be named by its e-mail address, too.
     ///
     /// # Errors
     /// [`AbuseError::Invalid`], [`AbuseError::Unknown`], [`AbuseError::Store`].
@@ -225,34 +223,34 @@ impl Abuse {
         }
     }
 
-    /// Takes a removal back. Returns it, and the changes of links, which are to be announced.
+    /// Revokes a removal. Returns it, and the changes of links, which are to be announced.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
-    pub async fn take_back(
+    pub async fn revoke(
         &self,
         by: &Administrator,
         id: RemovalId,
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
-        let taken_back = self.removals.take_back(id, by.actor(), self.clock.now());
-        let (removal, changes) = taken_back.await?.ok_or(AbuseError::Unknown)?;
-        let done = format!("take back {} {}", removal.kind, removal.value);
+        let revoked = self.removals.revoke(id, by.actor(), self.clock.now());
+        let (removal, changes) = revoked.await?.ok_or(AbuseError::Unknown)?;
+        let done = format!("revoke removal of {} {}", removal.kind, removal.value);
         Event::Administration.log(by.user, &by.address, &done);
         self.begun.notify_one();
         Ok((removal, changes))
     }
 
-    /// Takes the ban of an account back, as [`Abuse::take_back`] does.
+    /// Revokes the ban of an account, as [`Abuse::revoke`] does.
     ///
     /// # Errors
-    /// [`AbuseError::Unknown`] where the account is not banned; [`AbuseError::Store`].
-    pub async fn unban(
+    /// [`AbuseError::Unknown`] if the account is not banned; [`AbuseError::Store`].
+    pub async fn revoke_ban(
         &self,
         by: &Administrator,
         user: UserId,
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
         let ban = self.removals.in_force(&RemovalTarget::User(user)).await?;
-        self.take_back(by, ban.ok_or(AbuseError::Unknown)?).await
+        self.revoke(by, ban.ok_or(AbuseError::Unknown)?).await
     }
 
     /// Removals, newest first.
@@ -269,7 +267,7 @@ impl Abuse {
         Ok(Newest { entries, next })
     }
 
-    /// Why the link with this code is removed, for its visitors; `None` where it is not.
+    /// Why the link with this code is removed, for its visitors; `None` if it is not removed.
     ///
     /// # Errors
     /// [`AbuseError::Store`].
@@ -309,7 +307,7 @@ impl Abuse {
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
     pub async fn account(&self, user: UserId) -> Result<SeenUser, AbuseError> {
         let found = self.administration.seen_users(&[user.0]).await?;
-        // An account that is deleted has no address any more.
+        // A deleted account has no address.
         let found = found
             .into_iter()
             .find(|user| !user.email.as_str().is_empty());
@@ -335,7 +333,7 @@ impl Abuse {
     /// Notes the report of a link by a client at an address, of which a keyed hash is kept. Too many reports make room for it.
     ///
     /// # Errors
-    /// [`AbuseError::Unknown`] where no link has the code, [`AbuseError::TooMany`], [`AbuseError::Store`].
+    /// [`AbuseError::Unknown`] if no link has the code, [`AbuseError::TooMany`], [`AbuseError::Store`].
     pub async fn report(
         &self,
         code: &ShortCode,
@@ -356,7 +354,7 @@ impl Abuse {
         Err(AbuseError::Unknown)
     }
 
-    /// Closes a report: it makes room for another one.
+    /// Closes a report, which makes room for another report.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
@@ -382,7 +380,7 @@ impl Abuse {
     }
 }
 
-/// A client, as the reports of one reporter are counted: a subscriber of IPv6 has up to a network of 48 bits.
+/// A client, as the reports of a reporter are counted: a subscriber of IPv6 has up to a network of 48 bits.
 fn network(address: &str) -> String {
     let whole = |own: Ipv6Net| Ipv6Net::new(own.addr(), 48).map(|site| site.trunc().to_string());
     let site = address.parse().ok().and_then(|own| whole(own).ok());

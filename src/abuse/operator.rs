@@ -30,7 +30,7 @@ impl Operator {
         Self { store, clock }
     }
 
-    /// What a person wants to be removed: as [`RemovalTarget::parse`], where an account has an e-mail address, too.
+    /// What a person wants to remove: as [`RemovalTarget::parse`], but an account may be named by its e-mail address, too.
     async fn target(&self, kind: &str, value: &str) -> Result<RemovalTarget, AbuseError> {
         match NamedUser::parse(value) {
             Some(NamedUser::Email(email)) if kind == "user" => {
@@ -46,17 +46,20 @@ impl Operator {
         found.ok_or(AbuseError::Unknown)
     }
 
-    /// Lets an account administer the service.
+    /// Gives an account the role of an administrator.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Banned`], [`AbuseError::Store`].
-    pub async fn grant(&self, email: &EmailAddress) -> Result<(), AbuseError> {
+    pub async fn set_role(&self, email: &EmailAddress) -> Result<(), AbuseError> {
         let user = self.user(email).await?;
-        let granted = self.store.administration.grant(user, BY, self.clock.now());
-        granted.await?.then_some(()).ok_or(AbuseError::Banned)
+        let is_set = self
+            .store
+            .administration
+            .set_role(user, BY, self.clock.now());
+        is_set.await?.then_some(()).ok_or(AbuseError::Banned)
     }
 
-    /// Gives an account another password, by its hash; all its tokens end.
+    /// Gives an account a new password, by its hash; all its tokens are revoked.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Banned`], [`AbuseError::Store`].
@@ -136,10 +139,10 @@ impl Operator {
     }
 
     /// Goes over the links of a removal, and waits until running instances have learned of them: [`AT_ONCE`] at most. They do
-    /// the rest, also where the database fails: the removal itself is committed.
+    /// the rest, even if the database fails: the removal itself is committed.
     async fn settle(&self, id: RemovalId) {
         let settled = async {
-            while !self.store.removals.is_looked_through(id).await? {
+            while !self.store.removals.is_scanned(id).await? {
                 let step = self.store.removals.step(&covers, self.clock.now()).await?;
                 if step.is_none() {
                     sleep(PAUSE).await;
@@ -162,24 +165,24 @@ impl Operator {
         }
     }
 
-    /// Takes the ban of an account back, and puts its links back.
+    /// Revokes the ban of an account, whose links work again.
     ///
     /// # Errors
-    /// [`AbuseError::Unknown`] where the account is not banned; [`AbuseError::Store`].
-    pub async fn unban(&self, email: &EmailAddress) -> Result<(), AbuseError> {
+    /// [`AbuseError::Unknown`] if the account is not banned; [`AbuseError::Store`].
+    pub async fn revoke_ban(&self, email: &EmailAddress) -> Result<(), AbuseError> {
         let target = RemovalTarget::User(self.user(email).await?);
         let ban = self.store.removals.in_force(&target).await?;
         let id = ban.ok_or(AbuseError::Unknown)?;
-        self.restore(id).await
+        self.revoke(id).await
     }
 
-    /// Takes a removal back, and puts its links back.
+    /// Revokes a removal, whose links work again.
     ///
     /// # Errors
-    /// [`AbuseError::Unknown`] where none in force has this number; [`AbuseError::Store`].
-    pub async fn restore(&self, id: RemovalId) -> Result<(), AbuseError> {
-        let taken_back = self.store.removals.take_back(id, BY, self.clock.now());
-        taken_back.await?.ok_or(AbuseError::Unknown)?;
+    /// [`AbuseError::Unknown`] if no removal in force has this number; [`AbuseError::Store`].
+    pub async fn revoke(&self, id: RemovalId) -> Result<(), AbuseError> {
+        let revoked = self.store.removals.revoke(id, BY, self.clock.now());
+        revoked.await?.ok_or(AbuseError::Unknown)?;
         self.settle(id).await;
         Ok(())
     }

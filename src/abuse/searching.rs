@@ -47,7 +47,7 @@ fn next_step(steps: &Steps, wanted: &NewestWanted) -> Option<NewestWanted> {
     })
 }
 
-/// The numbers of those that were found, and the number before which there may be others.
+/// The numbers of the entries that were found, and the number before which there may be more.
 fn numbers(steps: Steps) -> (Vec<i64>, Option<i64>) {
     let (found, next) = steps.found();
     let numbers = found.iter().map(|position| position.key).collect();

@@ -12,10 +12,10 @@ use crate::store::{Change, LookedAt, StoreError};
 /// How long a request waits for the links of a removal.
 pub const AT_ONCE: Duration = Duration::from_secs(5);
 
-/// The pause between two looks at whether another instance is done.
+/// The pause between two checks whether another instance is done.
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
-/// A step of the work on removals. The next one of this process begins once it is dropped.
+/// A step of the work on removals. The next step of this process begins once it is dropped.
 pub struct Work<'a> {
     /// The changes of links, which are to be announced.
     pub changes: Vec<Change>,
@@ -23,14 +23,14 @@ pub struct Work<'a> {
 }
 
 impl Abuse {
-    /// Has all links looked at with the blocklist of this name, unless the one before had it, too.
+    /// Starts a scan of all links with the blocklist of this name, unless the previous list had the same name.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn begin_blocklist(&self, digest: &str) -> Result<(), StoreError> {
         let now = self.clock.now();
         if self.removals.begin_blocklist(digest, now).await? {
-            tracing::info!("the blocklist is another one: all links are looked at");
+            tracing::info!("the blocklist changed: all links are scanned");
             self.begun.notify_one();
         }
         Ok(())
@@ -41,12 +41,12 @@ impl Abuse {
         self.begun.notified().await;
     }
 
-    /// Works on what has begun until all links of a removal, or of one that was taken back, are looked at; then `None`.
+    /// Works on what has begun until all links of a removal, or of a revoked removal, are scanned; then `None`.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn work_on(&self, id: RemovalId) -> Result<Option<Work<'_>>, StoreError> {
-        while !self.removals.is_looked_through(id).await? {
+        while !self.removals.is_scanned(id).await? {
             if let Some(work) = self.step().await? {
                 return Ok(Some(work));
             }
@@ -66,7 +66,7 @@ impl Abuse {
         let at_work = self.at_work.lock().await;
         let list = self.blocklist.get();
         let covers = |at: LookedAt<'_>| match at.kind {
-            // Another instance may have another list by now: it does the work.
+            // Another instance may have a newer list by now: it does the work.
             "blocklist" => {
                 let is_this_one = list.digest() == at.value;
                 is_this_one.then(|| list.blocks(at.text))

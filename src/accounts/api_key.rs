@@ -1,4 +1,4 @@
-//! The text of keys for programs: `shunt_`, `r` or `w` for what the key may do, the account's number, 192 random bits in
+//! The text of API keys: `shunt_`, `r` or `w` for what the key may do, the account's number, 192 random bits in
 //! hexadecimal digits, and a checksum.
 //!
 //! So a key names its account as a token does, and no query has to find it. Only its hash is kept: one with another letter
@@ -41,7 +41,7 @@ pub(super) fn generate(user: UserId, scope: Scope) -> Result<String, getrandom::
     Ok(key)
 }
 
-/// What a key names and may do, if it is still one; `None` for a text that was mistyped or cut off.
+/// What a key names and permits, if it is valid; `None` for a text that was mistyped or cut off.
 pub(super) fn parse(key: &str) -> Option<(Principal, Scope)> {
     let is_plain = key.len() <= MAX_LENGTH && key.bytes().all(|byte| byte.is_ascii_graphic());
     let at = key

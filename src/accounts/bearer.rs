@@ -14,8 +14,7 @@ pub enum Access {
 }
 
 impl Accounts {
-    /// The account that a valid token was issued to; it may be gone since, or have another key. A key for programs is no
-    /// token.
+    /// The account to which a valid token was issued; it may be deleted since, or have another key. An API key is not a token.
     ///
     /// # Errors
     /// [`AccountError::Refused`]: the token is not valid, or it is a key; [`AccountError::Gone`]: it is a key that was ended.

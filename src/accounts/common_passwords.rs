@@ -1,4 +1,4 @@
-//! Passwords that are guessed first: the most common ones, and those made of the account's own address.
+//! Passwords that are guessed first: the most common passwords, and passwords made of the account's own address.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::domain::{EmailAddress, Password, prepared_password};
 
-/// Those that fit the policy, in lower case, a line each; beside the file is where they come from.
+/// Common passwords that fit the policy, in lower case, one per line; a file beside it says where they come from.
 const PUBLIC_LIST: &str = include_str!("common_passwords.txt");
 
 /// Shorter names are part of many words by chance.
@@ -32,7 +32,7 @@ pub enum WeakPassword {
 }
 
 impl CommonPasswords {
-    /// The public list, and the lines of a file of one's own.
+    /// The public list, and the lines of the operator's own file.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -61,7 +61,7 @@ impl CommonPasswords {
             return Err(WeakPassword::Common);
         }
         let name = prepared_password(&email.name());
-        // `ada+shunt` is a name, and `ada` is another.
+        // `ada+shunt` is a name, and so is `ada`.
         let names = [name.as_str(), name.split('+').next().unwrap_or_default()];
         let is_in = |name: &&str| name.chars().count() >= SHORTEST_NAME && password.contains(name);
         if names.iter().any(is_in) {

@@ -14,7 +14,7 @@ pub(super) enum Event {
     PasswordChangeFail,
     TokenCreated,
     TokenRevoked,
-    /// A key that may read alone was to change something.
+    /// A read-only key was used to change something.
     AccessDenied,
     UserCreated,
     UserDeleted,
@@ -43,7 +43,7 @@ impl Event {
         )
     }
 
-    /// Writes the event to the log. `user` is `None` where no account has the address that was given.
+    /// Writes the event to the log. `user` is `None` if no account has the given address.
     pub(super) fn log(self, user: Option<UserId>, address: &str) {
         let (event, user) = (self.name(), user.map(|user| user.0));
         if self.is_failure() {

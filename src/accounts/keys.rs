@@ -1,4 +1,4 @@
-//! Keys for programs: made, listed and ended by their owner, who is logged in.
+//! API keys: created, listed and revoked by their owner, who is logged in.
 
 use super::events::Event;
 use super::{AccountError, Accounts, api_key};
@@ -58,7 +58,7 @@ impl Accounts {
         self.keys.keys_of(owner).await?.ok_or(AccountError::Gone)
     }
 
-    /// Ends a key, on every instance at once. `false` where there is none of this account.
+    /// Revokes a key, on every instance at once. `false` if the account has no such key.
     ///
     /// # Errors
     /// [`AccountError::Gone`], [`AccountError::Store`].

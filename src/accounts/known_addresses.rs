@@ -28,7 +28,7 @@ impl KnownAddresses {
         }
     }
 
-    /// Whether this address logged in to the account before. A database that is away knows none.
+    /// Whether this address logged in to the account before. While the database is away, no address is known.
     pub(super) async fn knows(&self, email: &EmailAddress, address: &str) -> bool {
         let previous = self.hasher.previous_hash(USAGE, &[address]);
         let hashes = [Some(self.hash(address)), previous.map(u64::cast_signed)];
@@ -52,7 +52,7 @@ impl KnownAddresses {
         }
     }
 
-    /// The same on all instances, until the secret is another one: addresses are noted again at their next log-in then.
+    /// The same on all instances, until the secret changes: then addresses are stored again at their next log-in.
     fn hash(&self, address: &str) -> i64 {
         self.hasher.hash(USAGE, &[address]).cast_signed()
     }

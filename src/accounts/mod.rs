@@ -66,20 +66,20 @@ pub enum AccountError {
     /// Another account has this address.
     #[error("the e-mail address is taken")]
     EmailTaken,
-    /// There is no such account, or the password is not its own.
+    /// There is no such account, or the password is wrong.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
-    /// The new password is one that is guessed first.
+    /// The new password is easily guessed.
     #[error("the password {0}")]
     Weak(#[from] WeakPassword),
-    /// The password is not that of the account whose token was given.
+    /// The password is not that of the token's account.
     #[error("the password is wrong")]
     WrongPassword,
-    /// The token or the key is none, or has expired.
+    /// The token or the key is invalid, or has expired.
     #[error(transparent)]
     Refused(#[from] TokenFault),
-    /// The key may read alone.
-    #[error("the key may read, and change nothing")]
+    /// The key is read-only.
+    #[error("the key is read-only")]
     ReadOnly,
     /// A new key may not have ended already.
     #[error("the key would have ended already")]
@@ -99,7 +99,7 @@ pub enum AccountError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No key could be drawn: there is no randomness.
+    /// No key could be drawn: the system has no randomness.
     #[error("no key could be drawn: {0}")]
     NoKey(String),
     /// A token could not be signed: a defect.
@@ -142,7 +142,7 @@ impl Accounts {
         }
     }
 
-    /// The same, with registration open to these alone.
+    /// The same, with registration open only to these.
     #[must_use]
     pub fn with_registration(self, registration: Registration) -> Self {
         Self {
@@ -174,7 +174,7 @@ impl Accounts {
         self.limiter.add_today(Daily::Accounts, address, 1).await?;
         let created = self.create_user(email, password, permit, address).await;
         if created.is_err() {
-            self.limiter.take_back_today(Daily::Accounts, address, 1);
+            self.limiter.refund_today(Daily::Accounts, address, 1);
         }
         let principal = created?;
         self.known.remember(principal.user, address).await;
@@ -247,7 +247,7 @@ impl Accounts {
         let (principal, hash) = credentials
             .map(|credentials| (credentials.principal, credentials.password_hash))
             .unzip();
-        // Without an account a dummy hash is checked, so that the time does not show whether there is one.
+        // Without an account a dummy hash is checked, so that the time does not show whether the account exists.
         let matches = permit.verify(password, hash).await?;
         if !matches {
             Event::LoginFail.log(principal.map(|of| of.user), client.address());

@@ -1,4 +1,4 @@
-//! What the owner of an account does with it: another password, the end of all tokens, deletion.
+//! What owners do with their account: change the password, revoke all tokens, delete the account.
 
 use super::events::Event;
 use super::{AccountError, Accounts, Client, new_key};
@@ -53,7 +53,7 @@ impl Accounts {
     /// Deletes an account with its links. Returns the changes of links, which are to be announced.
     ///
     /// # Errors
-    /// [`AccountError`]; [`AccountError::WrongPassword`] where the password is not the account's.
+    /// [`AccountError`]; [`AccountError::WrongPassword`] if the password is not the account's.
     pub async fn delete(
         &self,
         client: &Client,
@@ -70,7 +70,7 @@ impl Accounts {
     }
 
     /// Checks the password of an account whose token was given. Attempts are limited as log-ins are, and a failure counts
-    /// as a failed log-in: a stolen token gives no further guesses. Returns the account's address.
+    /// as a failed log-in: a stolen token gives no more guesses. Returns the account's address.
     async fn confirm(
         &self,
         client: &Client,

@@ -15,7 +15,7 @@ use crate::domain::Password;
 use crate::limits::{Permit, WaitingRoom};
 use crate::telemetry::metrics::{GaugeGuard, HASHES, HASHING, LIMIT_HITS};
 
-/// OWASP's figures for argon2id (Password Storage Cheat Sheet): 19 MiB, two passes, parallelism of one.
+/// OWASP's figures for argon2id (Password Storage Cheat Sheet): 19 MiB, two passes, parallelism 1.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const PARALLELISM: u32 = 1;
@@ -35,7 +35,7 @@ const NICENESS: i32 = 5;
 pub struct PasswordHasher {
     argon2: Argon2<'static>,
     room: WaitingRoom,
-    /// Checked when there is no account.
+    /// Checked when the account does not exist.
     dummy: Arc<str>,
 }
 
@@ -47,7 +47,7 @@ pub struct HasherError(String);
 /// Why one password was not hashed.
 #[derive(Debug, thiserror::Error)]
 pub enum HashError {
-    /// Too many passwords wait already, or this one waited too long.
+    /// Too many passwords are waiting, or this password waited too long.
     #[error("too many passwords wait to be hashed")]
     Busy,
     /// Hashing failed as such: a defect.
@@ -85,7 +85,7 @@ impl PasswordHasher {
     /// more.
     ///
     /// # Errors
-    /// [`HashError::Busy`]: too many requests wait already, this one waited too long, or no request waits for its answer any more.
+    /// [`HashError::Busy`]: too many requests are waiting, this request waited too long, or nobody waits for its answer any longer.
     pub(super) async fn permit(&self, client: &Client) -> Result<HashPermit, HashError> {
         let permit = match self.room.try_enter() {
             Some(permit) => permit,
@@ -97,7 +97,7 @@ impl PasswordHasher {
         })
     }
 
-    /// The PHC string of a password, where no client waits: for the operator.
+    /// The PHC string of a password, for the operator, when no client waits.
     ///
     /// # Errors
     /// [`HashError::Failed`].
@@ -124,7 +124,7 @@ impl PasswordHasher {
 /// The permit to hash one password.
 pub(super) struct HashPermit {
     hasher: PasswordHasher,
-    /// Released when the hash is ready, also where its request has gone.
+    /// Released when the hash is ready, even if its request has gone.
     permit: Permit,
 }
 
@@ -141,7 +141,7 @@ impl HashPermit {
         .await
     }
 
-    /// Whether the password is that of `hash`; without one it is not, after the same work.
+    /// Whether the password is that of `hash`; without a hash it is not, after the same work.
     pub(super) async fn verify(
         self,
         password: Password,
@@ -154,7 +154,7 @@ impl HashPermit {
             let hash = hash.as_deref().unwrap_or(&dummy);
             let parsed =
                 PasswordHash::new(hash).map_err(|error| HashError::Failed(error.to_string()))?;
-            // The parameters are those of the hash, so that they can be raised one day.
+            // The parameters come from the hash, so that they can be raised one day.
             let is_of_hash = |bytes: &[u8]| argon2.verify_password(bytes, &parsed).is_ok();
             let matches =
                 is_of_hash(password.expose()) || password.expose_given().is_some_and(is_of_hash);
@@ -190,8 +190,8 @@ impl HashPermit {
     }
 }
 
-/// Lowers the priority of the calling thread. Where the system does not allow it, all threads are equal; so they are on
-/// systems where a process has one niceness.
+/// Lowers the priority of the calling thread. If the system does not allow that, all threads are equal; so they are on systems
+/// where all threads of a process share a niceness.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, NICENESS);

@@ -1,4 +1,4 @@
-//! The secret that signs tokens, where the settings have none: generated at first start and kept beside the database.
+//! The secret that signs tokens, if the settings have none: generated at the first start and kept beside the database.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::domain::{TokenSecret, WeakSecret, io_reason};
 use crate::redis::random_id;
 
-/// Why there is no secret. No message has any of its bytes.
+/// Why the secret is missing. No message contains any of its bytes.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file beside the database holds no secret.
@@ -21,8 +21,8 @@ pub enum SecretError {
     File(String, io::Error),
 }
 
-/// Reads the secret from a file, or generates one where there is no file. The file is readable by its owner only, appears
-/// whole under its name, and is the same one for processes that start at once.
+/// Reads the secret from a file, or generates it if there is no file. Only its owner can read the file, it appears whole under
+/// its name, and processes that start at the same time get the same file.
 ///
 /// # Errors
 /// When the file cannot be read or created, or is too short.
@@ -47,7 +47,7 @@ pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
     );
     let draft = path.with_extension(format!("{:016x}.new", random_id()));
     let linked = write_draft(&draft).and_then(|()| match fs::hard_link(&draft, path) {
-        // Another process was first: its secret is the one.
+        // Another process was first: its secret is used.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         result => result,
     });

@@ -20,7 +20,7 @@ const BYTES: usize = 24;
 const MAX_AGENT: usize = 120;
 
 impl Accounts {
-    /// The account that the token of a log-in names; it may be gone since, or have another key.
+    /// The account that the token of a log-in names; it may be deleted since, or have another key.
     ///
     /// # Errors
     /// [`AccountError::Refused`].
@@ -28,7 +28,7 @@ impl Accounts {
         Ok(self.tokens.principal(token)?)
     }
 
-    /// Begins a session of an account that was just logged in to. Returns the cookie, of which a hash alone is kept.
+    /// Begins a session of an account that was just logged in to. Returns the cookie, of which only a hash is kept.
     ///
     /// # Errors
     /// [`AccountError::NoKey`], [`AccountError::Store`].
@@ -52,7 +52,7 @@ impl Accounts {
         Ok(cookie)
     }
 
-    /// The open session that a cookie names; `None` where it has ended, or is none.
+    /// The open session that a cookie names; `None` if it has ended, or the cookie is invalid.
     ///
     /// # Errors
     /// [`AccountError::Store`].

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::hmac;
 use crate::domain::{Clock, Principal, TokenKey, TokenSecret, UserId};
 
-/// Longest token that is parsed; tokens of this service have about 300 bytes, and that of a long `BASE_URL` more.
+/// Longest token that is parsed; tokens of this service have about 300 bytes, or more with a long `BASE_URL`.
 const MAX_BYTES: usize = 4_096;
 
 /// Whom tokens are for, and what they are: another kind of token, signed with the same secret, is refused.
@@ -59,7 +59,7 @@ pub enum TokenFault {
     /// Its time is over.
     #[error("the token has expired")]
     Ended,
-    /// Its time has not begun: the clock of another instance is ahead.
+    /// It is not valid yet: the clock of another instance is ahead.
     #[error("the token is not valid yet")]
     Early,
 }

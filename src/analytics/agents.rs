@@ -12,10 +12,10 @@ use super::bots::Bots;
 /// The longest `User-Agent` of which something is read.
 const MAX_SENT: usize = 2_048;
 
-/// How much of it is read: a longer one is cut.
+/// How many bytes are read: a longer agent is cut.
 pub(super) const MAX_BYTES: usize = 512;
 
-/// The beginning of a header's value as text; `None` if it is no text, or far too long.
+/// The beginning of a header's value as text; `None` if it is not text, or far too long.
 pub(super) fn cut(agent: &[u8]) -> Option<&str> {
     if agent.len() > MAX_SENT {
         return None;
@@ -37,7 +37,7 @@ pub(super) struct Agent {
     pub(super) browser: Option<&'static str>,
     pub(super) os: Option<&'static str>,
     pub(super) device: Option<&'static str>,
-    /// `None` if that was not found out.
+    /// `None` if unknown.
     pub(super) is_bot: Option<bool>,
 }
 
@@ -232,7 +232,7 @@ impl UserAgents {
         }))
     }
 
-    /// What an agent is. An empty one is a bot's.
+    /// What an agent is. An empty agent is a bot.
     pub(super) fn of(&self, agent: &str) -> Agent {
         if agent.trim().is_empty() {
             return Agent {
@@ -270,7 +270,7 @@ fn family(families: &[(&'static str, &[&str])], name: &str) -> Option<&'static s
     found.map(|(family, _)| *family)
 }
 
-/// The kind of device, where the system's usual one is `usual`.
+/// The kind of device; `usual` is the default of the system.
 fn device(agent: &str, usual: Option<&'static str>) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|word| agent.contains(word));
     if has(&["PlayStation", "Xbox", "Nintendo"]) {

@@ -75,7 +75,7 @@ impl Bots {
     }
 }
 
-/// All texts that a pattern finds; `None` if it asks for more than a text.
+/// All texts that a pattern finds; `None` if the pattern is more than a text.
 fn texts(pattern: &str) -> Option<Vec<Box<[u8]>>> {
     let pattern = parsed(pattern);
     if !pattern.properties().look_set().is_empty() {

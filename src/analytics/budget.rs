@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 
-/// The address of a client, which is found out only where it is needed.
+/// The address of a client, which is found out only when it is needed.
 pub type AddressOf<'a> = &'a (dyn Fn() -> String + Sync);
 
 /// How long each period of a budget is.

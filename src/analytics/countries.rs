@@ -11,7 +11,7 @@ use maxminddb::{MaxMindDbError, Reader, path};
 
 use crate::domain::{Timestamp, io_reason};
 
-/// A file past this size is refused: those of countries have 10 MB, those of cities 70.
+/// A larger file is refused: files with countries have 10 MB, files with cities 70.
 const MAX_FILE: u64 = 512 << 20;
 
 /// The file in use; cheap to clone.
@@ -31,13 +31,13 @@ pub enum CountriesError {
     /// It cannot be read.
     #[error("cannot be read: {}", io_reason(.0))]
     Io(#[from] io::Error),
-    /// It is no such file.
-    #[error("is no MMDB file: {0}")]
+    /// It is not an MMDB file.
+    #[error("is not an MMDB file: {0}")]
     Format(#[from] MaxMindDbError),
 }
 
 impl Countries {
-    /// Those of a file.
+    /// Countries from a file.
     ///
     /// # Errors
     /// [`CountriesError`].
@@ -56,7 +56,7 @@ impl Countries {
         self.0.is_some()
     }
 
-    /// Reads the file again if it changed; it blocks. A file that cannot be used leaves the one before in use.
+    /// Reads the file again if it changed; it blocks. If a file cannot be used, the previous file stays in use.
     ///
     /// # Errors
     /// [`CountriesError`], once for each such file.
@@ -79,7 +79,7 @@ impl Countries {
         Ok(true)
     }
 
-    /// How old the data in use are; `None` without a file.
+    /// The age of the data in use; `None` without a file.
     #[must_use]
     pub fn age(&self, now: Timestamp) -> Option<Duration> {
         let reader = self.reader()?;

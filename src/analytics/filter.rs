@@ -1,4 +1,4 @@
-//! Values by which clicks are filtered: those that a class may have.
+//! Values by which clicks are filtered: the values that a visitor class may have.
 
 use super::{agents, referrer};
 use crate::domain::{ClickClass, Dimension, Filter};
@@ -20,10 +20,10 @@ fn form(dimension: Dimension) -> &'static str {
     }
 }
 
-/// The value by which clicks are filtered; an empty text is for those of which it is not known.
+/// The value by which clicks are filtered; an empty text selects clicks whose value is unknown.
 ///
 /// # Errors
-/// [`InvalidFilter`] where no class has such a value.
+/// [`InvalidFilter`] if no class has such a value.
 pub fn filter(dimension: Dimension, raw: &str) -> Result<Filter, InvalidFilter> {
     if raw.is_empty() {
         return Ok((dimension, None));

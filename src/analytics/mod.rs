@@ -10,8 +10,8 @@
 //! | `memo` | keeps answers in bounded tables |
 //! | `budget` | bounds the work for headers that are new |
 //!
-//! A [`Classifier`] is of one worker. Of an agent or a referrer that it met before, it finds the class by their bytes and
-//! allocates nothing. The bytes themselves are in its tables alone, and leave them neither for a log nor for a store.
+//! A [`Classifier`] belongs to a worker. For an agent or a referrer that it met before, it finds the class by the bytes and
+//! allocates nothing. The bytes themselves are only in its tables, and never reach a log or a store.
 //!
 //! New ones are worked out on the redirect's own thread, as that takes a browser's agent 4 us, and handing it to another thread
 //! takes longer. Agents that somebody makes up may take a hundred times that, so each worker has a budget for new headers, of
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use metrics::{Counter, counter};
 
 use crate::domain::{ClickClass, public_suffix};
-use crate::telemetry::metrics::{CLASSES_MADE, CLASSES_UNKNOWN};
+use crate::telemetry::metrics::{CLASSES_COMPUTED, CLASSES_UNKNOWN};
 
 mod agents;
 mod bots;
@@ -40,7 +40,7 @@ pub use countries::{Countries, CountriesError};
 pub use filter::{InvalidFilter, filter};
 use memo::{Limit, Memo};
 
-/// Room of the tables of one worker, each of which has two such halves.
+/// The size of the tables of a worker, each of which has two such halves.
 const AGENTS: Limit = Limit {
     entries: 4_096,
     bytes: 4_096 * agents::MAX_BYTES,
@@ -57,7 +57,7 @@ const CLASSES: Limit = Limit {
 /// What a visitor's request says of it.
 #[derive(Clone, Copy)]
 pub struct Visitor<'a> {
-    /// Finds out the address; only where it is needed.
+    /// Finds out the address; only when it is needed.
     pub address: AddressOf<'a>,
     /// The value of `User-Agent`.
     pub agent: Option<&'a [u8]>,
@@ -133,14 +133,14 @@ impl Classifier {
                 referrers: Memo::new(REFERRERS),
                 classes: Memo::new(CLASSES),
             }),
-            made: counter!(CLASSES_MADE),
+            made: counter!(CLASSES_COMPUTED),
             out_of_bounds: unknown("bound"),
             over_budget: unknown("budget"),
             opted_out: unknown("opt_out"),
         })))
     }
 
-    /// The class of a click; `None` where none are noted.
+    /// The class of a click; `None` if classes are not kept.
     #[must_use]
     pub fn class_of(&self, visitor: &Visitor<'_>) -> Option<Arc<ClickClass>> {
         self.0.as_ref().map(|worker| worker.class_of(visitor))
@@ -168,7 +168,7 @@ impl OfWorker {
             })
     }
 
-    /// `None` where a header is too long, or is no text.
+    /// `None` if a header is too long, or is not text.
     fn class(
         &self,
         memos: &mut Memos,

@@ -8,7 +8,7 @@ use crate::domain::public_suffix::{is_listed_suffix, registrable_domain};
 /// The longest `Referer` that is read.
 pub(super) const MAX_BYTES: usize = 1_024;
 
-/// The longest scheme and host of one. The name of a host has at most 253 bytes.
+/// The longest scheme and host of a referrer. The name of a host has at most 253 bytes.
 const MAX_ORIGIN: usize = 300;
 
 /// A referrer as far as its host: what comes after it says nothing of it.
@@ -56,7 +56,7 @@ pub(super) fn host_of(referrer: &str) -> Option<String> {
     }
 }
 
-/// What is kept of a host, or of an app, that somebody asks for. `None` for any other text.
+/// What is kept of a host, or of an app, in a filter. `None` for any other text.
 pub(super) fn kept_of(asked: &str) -> Option<String> {
     let is_name = |text: &str| !text.contains(['/', '\\', ':', '?', '#', '@', ' ']);
     let asked = Some(asked.trim_end_matches('.')).filter(|asked| is_name(asked))?;

@@ -24,10 +24,10 @@ pub(super) struct ListeningOwner {
     pub(super) bearer: String,
 }
 
-/// The account that a valid token names, not looked up. Keys for programs are refused.
+/// The account that a valid token names, not looked up. API keys are refused.
 pub(super) struct LoggedIn(pub Principal);
 
-/// The administrator that a valid token names, looked up with the role. Keys for programs are refused.
+/// The administrator that a valid token names, looked up with the role. API keys are refused.
 pub(super) struct Admin(pub Administrator);
 
 impl<S> FromRequestParts<S> for Admin

@@ -19,7 +19,7 @@ const LIMIT: u32 = 10;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BreakdownParameters {
-    /// Only links that have exactly this tag; of all your links alone.
+    /// Only links that have exactly this tag; only for all your links.
     #[param(max_length = 50)]
     pub(super) tag: Option<String>,
     /// What there is a row for: `referrer`, `country`, `browser`, `os`, `device` or `bot`. Of a referrer its registrable
@@ -119,12 +119,12 @@ pub(super) struct BreakdownBody {
     /// Clicks of all rows and of `other`.
     #[schema(example = 42)]
     clicks: u64,
-    /// Those without known bots.
+    /// Clicks without those of known bots.
     #[schema(example = 40)]
     people: u64,
     /// The values with most clicks.
     rows: Vec<RowBody>,
-    /// All other values; not there if there are none.
+    /// All other values together; missing if there are no other values.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     other: Option<SumBody>,
@@ -139,7 +139,7 @@ pub(super) struct RowBody {
     /// Clicks with it.
     #[schema(example = 21)]
     clicks: u64,
-    /// Those without known bots.
+    /// Clicks without those of known bots.
     #[schema(example = 20)]
     people: u64,
 }
@@ -150,7 +150,7 @@ pub(super) struct SumBody {
     /// All of them.
     #[schema(example = 2)]
     clicks: u64,
-    /// Those without known bots.
+    /// Clicks without those of known bots.
     #[schema(example = 1)]
     people: u64,
 }

@@ -21,7 +21,7 @@ use crate::http::documented::{
     Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesQuery,
 };
 use crate::http::{ApiError, BodyLimits, ClientAddress, ErrorBody, JSON, QueryOf, read_body};
-use crate::limits::Place;
+use crate::limits::ClientShare;
 use crate::links::{LinkRequest, LinkService};
 
 /// 10,000 links with the longest targets need two thirds of this.
@@ -265,7 +265,7 @@ struct Results {
     /// Whether a link is created.
     has_created: bool,
     /// Given back once the client has read them.
-    _room: Place,
+    _room: ClientShare,
 }
 
 impl AsRef<[u8]> for Results {
@@ -275,7 +275,7 @@ impl AsRef<[u8]> for Results {
 }
 
 impl Results {
-    fn new(room: Place) -> Self {
+    fn new(room: ClientShare) -> Self {
         Self {
             json: vec![b'['],
             has_created: false,

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::link_json::BulkObject;
 use crate::domain::{OwnHost, Timestamp};
-use crate::http::paths::is_kept_word;
+use crate::http::paths::is_reserved;
 use crate::http::{ApiError, parse_object};
 use crate::import::{Encoding, ReadLink, Source, Table, Unreadable};
 use crate::limits::MAX_BULK;
@@ -106,7 +106,7 @@ fn parse(object: &str, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
 }
 
 fn request(link: &ReadLink, own_host: &OwnHost, now: Timestamp) -> Result<LinkRequest, ApiError> {
-    imported_request(link, own_host, is_kept_word, now).map_err(ApiError::invalid)
+    imported_request(link, own_host, is_reserved, now).map_err(ApiError::invalid)
 }
 
 /// How many rows follow the header, at most one more than may be.
@@ -139,7 +139,7 @@ fn array(body: &[u8]) -> Result<Vec<&str>, ApiError> {
     let parts: FirstParts<'_> = serde_json::from_slice(body).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         ApiError::invalid(format!(
-            "{NO_ARRAY}, and is broken at line {line}, column {column}"
+            "{NO_ARRAY}, but is malformed at line {line}, column {column}"
         ))
     })?;
     Ok(parts.0)

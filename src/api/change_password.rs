@@ -26,7 +26,7 @@ pub(super) struct PasswordBody {
 
 /// Change your password.
 ///
-/// Every token from before is refused from now on; the response has a new one.
+/// All earlier tokens are refused from now on; the response has a new token.
 #[utoipa::path(
     post, path = "/auth/password", tag = "accounts", operation_id = "change_password", security(("bearer" = [])),
     request_body(content = PasswordBody, description = "Any JSON object with these two fields; others are ignored"),

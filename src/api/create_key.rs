@@ -33,7 +33,7 @@ pub(super) struct NewKeyBody {
 pub(super) struct NewKeyResponse {
     #[serde(flatten)]
     fields: KeyFields,
-    /// The key itself: it is shown this once. To be sent as `Authorization: Bearer …`.
+    /// The key itself: it is shown only once. To be sent as `Authorization: Bearer …`.
     #[schema(
         example = "shunt_r10b1f5f9e0c7d4a6b8e2f1a3c5d7e9f0b2d4f6a8c0e2d4f60719ab3c",
         pattern = "^shunt_[rw][0-9]+[0-9a-f]{56}$"
@@ -41,16 +41,17 @@ pub(super) struct NewKeyResponse {
     key: String,
 }
 
-/// Make a key for a program.
+/// Create an API key.
 ///
-/// It is a bearer token on `/urls/*` and `GET /auth/me`, until you end it. A `read` key changes nothing. Only its hash is kept.
+/// It is a bearer token on `/urls/*` and `GET /auth/me`, until you revoke it. A `read` key is read-only. Only its hash is
+/// kept.
 #[utoipa::path(
     post, path = "/auth/keys", tag = "accounts", operation_id = "create_key", security(("bearer" = [])),
     request_body = NewKeyBody,
     responses(
         (status = 200, description = "The key", body = NewKeyResponse),
         (status = 403, description = "The account has as many keys as it may have", body = ErrorBody,
-            example = json!({"detail": "This account has 50 keys, and may not have more; delete one to make room"})),
+            example = json!({"detail": "This account has the maximum of 50 keys; delete a key to make room"})),
         TakesBody, NeedsToken, NeedsRoom, NeedsDatabase,
     ),
 )]

@@ -24,8 +24,8 @@ pub(super) struct DeletionBody {
 
 /// Delete your account.
 ///
-/// With its links and their statistics: once this is answered, no instance follows them any more. Their codes are never
-/// given to other links. The address may be registered anew.
+/// With its links and their statistics: once this is answered, no instance follows them. Their codes are never given to
+/// other links. The address may be registered again.
 #[utoipa::path(
     delete, path = "/auth/me", tag = "accounts", operation_id = "delete_account", security(("bearer" = [])),
     request_body(content = DeletionBody, description = "Any JSON object with this field; others are ignored"),

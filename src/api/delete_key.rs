@@ -10,9 +10,9 @@ use crate::accounts::Accounts;
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 use crate::http::{ApiError, ClientAddress, ErrorBody};
 
-/// End a key.
+/// Revoke a key.
 ///
-/// Once this is answered, no instance accepts it any more.
+/// Once this is answered, no instance accepts it.
 #[utoipa::path(
     delete, path = "/auth/keys/{id}", tag = "accounts", operation_id = "delete_key", params(("id" = i64, Path, description = "Identifier of a key", example = 1, minimum = 1)),
     security(("bearer" = [])),

@@ -14,8 +14,8 @@ use crate::links::LinkService;
 
 /// Delete a link of yours.
 ///
-/// Once this request is answered, no instance follows the link any more, and its statistics are gone. Its code is never
-/// given to another link.
+/// Once this request is answered, no instance follows the link, and its statistics are deleted. Its code is never given to
+/// another link.
 #[utoipa::path(
     delete, path = "/urls/{short_code}", tag = "links", operation_id = "delete",
     params(

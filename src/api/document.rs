@@ -24,9 +24,9 @@ use crate::http::{ErrorBody, JSON, json_line};
     tags(
         (name = "accounts", description = "Register, log in, see whose token it is, change and delete the account"),
         (name = "links", description = "Shorten, follow, list, count, delete"),
-        (name = "administration", description = "For accounts that administer the service: remove, ban, see reports and what was done"),
-        (name = "operations", description = "For those who run the service"),
-        (name = "documentation", description = "This page, and the document behind it"),
+        (name = "administration", description = "For administrators: remove, ban, see reports and the audit"),
+        (name = "operations", description = "For operators of the service"),
+        (name = "documentation", description = "This page, and its OpenAPI document"),
     ),
 )]
 struct Preface;

@@ -159,7 +159,7 @@ mod tests {
         Link, LinkId, LinkProperties, MaxClicks, ShortCode, Tags, TargetUrl, Timestamp, Title,
         UserId,
     };
-    use crate::http::paths::is_kept_word;
+    use crate::http::paths::is_reserved;
     use crate::links::{LinkRequest, ListedLink};
 
     fn base() -> BaseUrl {
@@ -205,7 +205,7 @@ mod tests {
         });
         vec(
             link.prop_filter("a word of the service", |(link, _)| {
-                !is_kept_word(link.code.as_str())
+                !is_reserved(link.code.as_str())
             }),
             0..5,
         )

@@ -16,10 +16,10 @@ use crate::links::{LinkService, WantedBreakdown};
 
 /// Export what is known of a link's clicks.
 ///
-/// The series of one of your links as CSV, one line for each point: `by` names the interval, `value` is when it starts. Then the
-/// breakdowns of the same time, one line for each row: `by` is `referrer`, `country`, `browser`, `os`, `device` or `bot`, and an
-/// empty `value` one that is not known; past 1,000 values of each the rest is `other`. A cell that a spreadsheet would take for
-/// a formula has an apostrophe before it.
+/// The series of one of your links as CSV, one line for each point: `by` names the interval, `value` is when it starts.
+/// Then the breakdowns of the same time, one line for each row: `by` is `referrer`, `country`, `browser`, `os`, `device` or
+/// `bot`, and an empty `value` is unknown; past 1,000 values of each, the rest is `other`. A cell that a spreadsheet would
+/// take for a formula has an apostrophe before it.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats/export", tag = "links", operation_id = "export_series",
     params(CodeParameter, SeriesQuery), security(("bearer" = [])),

@@ -40,7 +40,7 @@ pub(super) struct KeyFields {
     /// When it was made, in UTC.
     #[schema(example = "2027-01-31T18:00:00.123456Z", format = DateTime)]
     created_at: String,
-    /// When it ends by itself.
+    /// When it expires.
     #[schema(required = true, example = "2028-01-31T18:00:00Z", format = DateTime)]
     expires_at: Option<String>,
 }

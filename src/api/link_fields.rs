@@ -10,7 +10,7 @@ use crate::domain::{
     Title,
 };
 use crate::http::ApiError;
-use crate::http::paths::is_kept_word;
+use crate::http::paths::is_reserved;
 use crate::links::LinkRequest;
 
 /// The new link.
@@ -185,7 +185,7 @@ impl Fields<'_> {
     pub(super) fn parse(self, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
         let code = self
             .custom_code
-            .map(|raw| CustomCode::parse(raw, is_kept_word));
+            .map(|raw| CustomCode::parse(raw, is_reserved));
         Ok(LinkRequest {
             properties: LinkProperties {
                 title: self.title.map(title).transpose()?.flatten(),

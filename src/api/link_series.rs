@@ -13,8 +13,8 @@ use crate::links::LinkService;
 /// When was a link followed?
 ///
 /// Clicks by hour, day or month, as public and as exact as the statistics: over all time their sum is the count. A click
-/// belongs to the point in which it was recorded. Every point of the range is there, also one without clicks. Whether a click
-/// is by a known bot is known some seconds after it is counted: until then `people` has it.
+/// belongs to the point in which it was recorded. Every point of the range is there, including points without clicks.
+/// Whether a click is by a known bot is known some seconds after it is counted: until then `people` has it.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats/series", tag = "links", operation_id = "link_series",
     params(CodeParameter, SeriesQuery),

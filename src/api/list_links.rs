@@ -68,8 +68,8 @@ pub(super) struct ListQuery {
 /// List your links.
 ///
 /// The newest first, unless `sort` says otherwise. Without `limit` and `cursor` it is the whole list, however long, as a
-/// stream; with one of them it is one page, and the `Link` header leads to the next one. No link is on two pages, and none is
-/// left out, however many come and go meanwhile.
+/// stream; with one of them it is one page, and the `Link` header leads to the next page. No link is on two pages or
+/// missing, however many are created and deleted in between.
 #[utoipa::path(
     get, path = "/urls/my", tag = "links", operation_id = "list", params(ListQuery), security(("bearer" = [])),
     responses(
@@ -96,7 +96,7 @@ pub(super) async fn list(
 ) -> Result<Response, ApiError> {
     let asked = query.and_then(|QueryOf(query)| Ok((query.parse()?, query)));
     let (
-        Asked {
+        ListRequest {
             listing,
             part,
             view,
@@ -149,7 +149,7 @@ fn json_body(body: impl Into<Body>) -> Response {
     ([(CONTENT_TYPE, JSON)], body.into()).into_response()
 }
 
-struct Asked {
+struct ListRequest {
     listing: Listing,
     view: View,
     /// `None`: the whole list.
@@ -163,9 +163,9 @@ struct Part {
 }
 
 impl ListQuery {
-    fn parse(&self) -> Result<Asked, ApiError> {
+    fn parse(&self) -> Result<ListRequest, ApiError> {
         let listing = self.listing().map_err(invalid)?;
-        Ok(Asked {
+        Ok(ListRequest {
             part: self.part(listing.order)?,
             view: View::parse(self.view.as_deref())?,
             listing,

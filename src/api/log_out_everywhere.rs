@@ -10,9 +10,9 @@ use crate::accounts::Accounts;
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 use crate::http::{ApiError, ClientAddress};
 
-/// End all your tokens.
+/// Revoke all your tokens.
 ///
-/// Every token up to now is refused from now on, this one included. Log in to get another one.
+/// All tokens are refused from now on, including the token of this request. Log in to get a new token.
 #[utoipa::path(
     post, path = "/auth/logout-everywhere", tag = "accounts", operation_id = "log_out_everywhere",
     security(("bearer" = [])),

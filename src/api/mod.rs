@@ -97,7 +97,7 @@ pub struct ApiState {
     pub readiness: Arc<Readiness>,
     /// Renders the metrics.
     pub metrics: Exposition,
-    /// For links to further pages.
+    /// For links to the next page.
     pub base_address: BaseAddress,
     /// For `security.txt`.
     pub security_contact: SecurityContact,
@@ -173,7 +173,7 @@ fn routes(
             admin::list_removals::list_removals,
             admin::remove::remove
         ))
-        .routes(routes!(admin::take_back::take_back))
+        .routes(routes!(admin::revoke_removal::revoke_removal))
         .routes(routes!(admin::reports::reports))
         .routes(routes!(admin::close_report::close_report))
         .routes(routes!(admin::search_users::search_users))

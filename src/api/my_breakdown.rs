@@ -16,7 +16,7 @@ use crate::links::LinkService;
 
 /// Who followed your links?
 ///
-/// As for one link, over all your links or those with a tag. Deleted links are not among them.
+/// As for a single link, over all your links or the links with a tag. Deleted links are not included.
 #[utoipa::path(
     get, path = "/urls/my/breakdown", tag = "links", operation_id = "my_breakdown",
     params(BreakdownParameters), security(("bearer" = [])),

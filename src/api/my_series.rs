@@ -41,7 +41,7 @@ pub(super) struct MySeriesQuery {
 
 /// When were your links followed?
 ///
-/// Clicks by hour, day or month of all your links, or of those with a tag. Deleted links are not among them.
+/// Clicks by hour, day or month of all your links, or of the links with a tag. Deleted links are not included.
 #[utoipa::path(
     get, path = "/urls/my/series", tag = "links", operation_id = "my_series", params(MySeriesQuery),
     security(("bearer" = [])),

@@ -6,7 +6,7 @@ use crate::telemetry::exposition::Exposition;
 
 /// Metrics, for Prometheus.
 ///
-/// Not at this address where the service is set up to serve them on one of their own.
+/// Missing here if the service serves them at a separate address.
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "metrics",
     responses((status = 200, description = "Prometheus' text format", body = String, content_type = "text/plain",

@@ -20,7 +20,7 @@ use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, PathCode, Q
 use crate::links::LinkService;
 use crate::qr::{Color, Colors, ErrorCorrection, Image, MARGINS, QrCode, SIZES};
 
-/// Pixels of an image, and modules of its margin, where the client asks for no others. Four are the standard's quiet zone.
+/// Default size of an image in pixels, and default margin in modules. Four modules are the standard's quiet zone.
 const SIZE: u32 = 256;
 const MARGIN: u32 = 4;
 

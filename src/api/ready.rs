@@ -97,8 +97,8 @@ pub(super) struct Ready {
 
 /// Should this instance get traffic?
 ///
-/// Yes, until it stops. A dependency that is away changes that for no instance: each one goes on redirecting the links that it
-/// has in memory, and without any instance no client would be redirected. The states are for people.
+/// Yes, until it stops. A dependency that is away does not change that: every instance still redirects the links in its
+/// memory, and if no instance got traffic, no client would be redirected. The states are for people.
 #[utoipa::path(
     get, path = "/ready", tag = "operations", operation_id = "ready",
     responses(

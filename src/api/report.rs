@@ -30,8 +30,9 @@ pub(super) struct NewReportBody {
 
 /// Report a link.
 ///
-/// The administrators of this service see the report, with a hash of the client's address, until they close it. A link keeps two reports by
-/// one address, and 20 in all: of more, the oldest by the address that has most makes room.
+/// The administrators of this service see the report, with a hash of the client's address, until they close it. A link
+/// keeps two reports by one address, and 20 in all; beyond that, the oldest report by the address with most reports is
+/// dropped.
 #[utoipa::path(
     post, path = "/report", tag = "links", operation_id = "report",
     request_body(content = NewReportBody, description = "Any JSON object with these fields; others are ignored"),

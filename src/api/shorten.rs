@@ -45,8 +45,8 @@ use crate::wire::LinkBody;
             ("delete" = (operation_id = "delete", parameters(("short_code" = "$response.body#/short_code")))),
         )),
         (status = 403, description = "The account has as many links as it may have, or the key may read alone", body = ErrorBody, examples(
-            ("quota" = (value = json!({"detail": "This account has 100000 links, and may not have more; delete some to make room"}))),
-            ("key" = (value = json!({"detail": "This key may read, and change nothing"}))),
+            ("quota" = (value = json!({"detail": "This account has the maximum of 100000 links; delete links to make room"}))),
+            ("key" = (value = json!({"detail": "This key is read-only"}))),
         )),
         (status = 409, description = "The code is taken, or was once", body = ErrorBody,
             example = json!({"detail": "custom_code: is taken"})),

@@ -19,7 +19,7 @@ use crate::wire::FullLinkBody;
 
 /// Show one of your links.
 ///
-/// With everything that you may know of it.
+/// With all its fields.
 #[utoipa::path(
     get, path = "/urls/{short_code}", tag = "links", operation_id = "show",
     params(

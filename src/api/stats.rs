@@ -19,7 +19,7 @@ pub(super) struct StatsBody {
     /// The link's path.
     #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: String,
-    /// Where it leads; `null` where the link was removed.
+    /// Its target; `null` if the link is removed.
     #[schema(
         required = true,
         example = "https://example.org/a/long/path",

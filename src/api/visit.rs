@@ -134,7 +134,7 @@ pub(super) async fn visit_shared(
     visit(redirect, code, query, client, headers).await
 }
 
-/// See where a link leads, by the address that people share.
+/// See where a link leads, at the address that people share.
 ///
 /// The response is that of a visit, and nothing is counted.
 #[utoipa::path(

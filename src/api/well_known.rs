@@ -26,7 +26,7 @@ fn text(body: impl IntoResponse) -> Response {
     ([(CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response()
 }
 
-/// What robots should leave alone.
+/// What robots should not visit.
 #[utoipa::path(
     get, path = "/robots.txt", tag = "operations", operation_id = "robots",
     responses((status = 200, description = "Rules by RFC 9309", body = String, content_type = "text/plain")),
@@ -35,7 +35,7 @@ pub(super) async fn robots() -> Response {
     text(ROBOTS)
 }
 
-/// Where to report a weakness.
+/// Where to report a vulnerability.
 #[utoipa::path(
     get, path = "/.well-known/security.txt", tag = "operations", operation_id = "security",
     responses(

@@ -88,7 +88,7 @@ words! {
     /// What an administrator did.
     ActionWord {
         Remove = "remove",
-        TakeBack = "take_back",
+        Revoke = "revoke",
         Grant = "grant",
         ResetPassword = "reset_password",
         CloseReport = "close_report",

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::domain::Shard;
 use crate::redis::Term;
 
-/// Where the changes of a data set stood in Redis at some moment.
+/// The newest change of a data set in Redis at some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidationCursor {
     /// The data set.

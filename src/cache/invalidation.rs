@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::cursor::InvalidationCursor;
 use super::l2::L2;
-use super::redis_tier::{Patience, RedisTier};
+use super::redis_tier::{ListDeadline, RedisTier};
 use crate::redis::Term;
 use crate::telemetry::metrics::{REDIS_DATA_LOST, counter_of_shard};
 
@@ -20,7 +20,7 @@ pub(super) struct Invalidations {
     version: Arc<AtomicU64>,
     /// The newest change of Redis that is applied.
     applied: AtomicI64,
-    /// The newest change that Redis was too late to list: any link in memory may be one of those up to it.
+    /// The newest change that Redis was too late to list: any link in memory may have changed up to it.
     unlisted: AtomicI64,
     /// The term of the newest applied change. Its lock lets one task catch up at a time.
     term: Mutex<Option<Arc<Term>>>,
@@ -43,7 +43,7 @@ impl Invalidations {
         self.applied() == cursor.change
     }
 
-    /// Whether links in memory have to be looked up again, as some of them changed and it is not known which.
+    /// Whether links in memory must be looked up again, because some of them changed and it is unknown which.
     pub(super) fn is_behind(&self) -> bool {
         self.unlisted() > self.applied()
     }
@@ -67,19 +67,19 @@ impl Invalidations {
         self.version.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Removes the links that changed up to `cursor`; all links if Redis has not all of these changes any more. Returns whether
+    /// Removes the links that changed up to `cursor`, or all links if Redis no longer has all of these changes. Returns whether
     /// they are removed: if Redis is late with its list, links stay in memory, but are looked up before they are followed.
     pub(super) async fn catch_up(
         &self,
         cursor: &InvalidationCursor,
         redis: &RedisTier,
         l2: &L2,
-        patience: Patience,
+        deadline: ListDeadline,
     ) -> bool {
         let waiting = self.term.lock();
-        let waited = match patience {
-            Patience::OfRedirects => timeout(redis.deadline(), waiting).await.ok(),
-            Patience::InBackground => Some(waiting.await),
+        let waited = match deadline {
+            ListDeadline::OfRedirects => timeout(redis.deadline(), waiting).await.ok(),
+            ListDeadline::InBackground => Some(waiting.await),
         };
         let Some(mut term) = waited else {
             self.note_unlisted(cursor, l2).await;
@@ -88,7 +88,7 @@ impl Invalidations {
         let known = self.applied.load(Ordering::Acquire);
         let known_term = term.as_ref().map_or(i64::MIN, |term| term.number);
         let is_same = known_term == cursor.term.number;
-        // The reply to a batch may come after the replies to later ones.
+        // The reply to a batch may come after the replies to later batches.
         if known_term > cursor.term.number || is_same && known >= cursor.change {
             return true;
         }
@@ -97,7 +97,7 @@ impl Invalidations {
             return false;
         }
         let codes = if is_same {
-            redis.changes(known, cursor.change, patience).await
+            redis.changes(known, cursor.change, deadline).await
         } else {
             Ok(None)
         };

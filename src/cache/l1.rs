@@ -1,4 +1,4 @@
-//! The table of one worker: links that it served recently, in front of the process's cache (moka) and without its
+//! The table of a worker: links that it served recently, in front of the process's cache (moka) and without its
 //! bookkeeping.
 //!
 //! A look-up in moka touches half a dozen cold lines of memory (bucket, key, entry, order of use), one here touches two.
@@ -64,7 +64,7 @@ impl L1 {
         is_current.then(|| entry.link.upgrade())?
     }
 
-    /// `version` and `now` are those from before the link was looked up.
+    /// `version` and `now` are from before the link was looked up.
     pub(super) fn put(&self, code: &ShortCode, link: &Arc<CachedLink>, version: u64, now: Instant) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let (page, slots) = self.slots(code, &mut pages);

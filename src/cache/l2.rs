@@ -51,7 +51,7 @@ pub(super) struct L2Entry {
 pub(super) enum LookedUp {
     Link(Arc<CachedLink>),
     Unknown,
-    /// Some link changed meanwhile, perhaps this one: it has to be looked up again.
+    /// Some link changed meanwhile, perhaps this link: it must be looked up again.
     Overtaken,
 }
 
@@ -97,7 +97,7 @@ impl L2 {
         self.links.get(code).await.flatten()
     }
 
-    /// Whether a link has been in memory for so long that it has to be looked up again.
+    /// Whether a link has been in memory for so long that it must be looked up again.
     pub(super) fn is_due(&self, code: &ShortCode, entry: &L2Entry, now: Instant) -> bool {
         now.saturating_duration_since(entry.since) >= self.lifetimes.of(code)
     }
@@ -203,7 +203,7 @@ impl L2 {
 
     /// The number of links, and the bytes that they and the codes without a link take.
     pub(super) async fn size(&self) -> (u64, u64) {
-        // moka counts the newest entries late, where there are few requests.
+        // moka counts the newest entries late if there are few requests.
         self.links.run_pending_tasks().await;
         let bytes = self.links.weighted_size() + self.unknown.weighted_size();
         (self.links.entry_count(), bytes)

@@ -23,7 +23,7 @@ const SLOT: u64 = 128;
 pub struct CacheLimits {
     /// Max bytes of all cached links and codes in the process.
     pub memory: u64,
-    /// Max links in the process, where that is bounded, too.
+    /// Max links in the process, if that is bounded, too.
     pub links: Option<u64>,
     /// How long a link is served without confirmation that it did not change. Up to a quarter of that time may be
     /// spent in a worker's own table.

@@ -13,15 +13,15 @@ use crate::domain::{
 pub struct CachedLink {
     /// Its clicks are counted under this number.
     pub id: LinkId,
-    /// Where it leads.
+    /// Its target.
     pub location: Location,
-    /// The moment from which it is not followed any more.
+    /// The moment from which it is no longer followed.
     pub end: LinkEnd,
     /// The data set of its clicks.
     pub shard: Shard,
     /// An inactive link is not followed.
     pub is_active: bool,
-    /// How it is answered, where it was removed.
+    /// The status of its answers, if it was removed.
     pub removed: Option<RemovalStatus>,
     /// Whether the database grants each of its clicks.
     pub is_limited: bool,
@@ -49,7 +49,7 @@ impl UsedUp {
     }
 }
 
-/// What is known of a link's clicks is no part of the link.
+/// What is known of a link's clicks is not part of the link.
 impl PartialEq for UsedUp {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -58,7 +58,7 @@ impl PartialEq for UsedUp {
 
 impl Eq for UsedUp {}
 
-/// The moment from which a link is not followed any more: microseconds since 1970, or never.
+/// The moment from which a link is no longer followed: microseconds since 1970, or never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEnd(i64);
 
@@ -74,7 +74,7 @@ impl LinkEnd {
         (self != Self::NEVER).then(|| Timestamp::from_micros(self.0))?
     }
 
-    /// Whether it has come. The clock is read for links that have an end alone.
+    /// Whether it has come. The clock is read only for links that have an end.
     #[must_use]
     pub fn has_come(self, clock: &dyn Clock) -> bool {
         self != Self::NEVER && self.0 <= clock.now().micros()
@@ -96,7 +96,7 @@ impl CachedLink {
         }
     }
 
-    /// Whether it is followed now. The database alone knows whether its clicks are used up.
+    /// Whether it is followed now. Only the database knows whether its clicks are used up.
     ///
     /// # Errors
     /// Why it is not.

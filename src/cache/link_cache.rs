@@ -25,7 +25,7 @@ mod changes;
 
 pub use changes::{BeforeReading, CacheError, ChangeNote};
 
-/// Where a link was found, or that there is none. A request that shares a look-up has its source.
+/// Where a link was found, or that no link was found. A request that shares a look-up has its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The memory of the process.
@@ -49,7 +49,7 @@ pub struct LinkCache {
     shards: Arc<[CacheShard]>,
 }
 
-/// The part of the cache that belongs to one data set; without Redis there is one, too.
+/// The part of the cache that belongs to one data set; without Redis there is one part, too.
 struct CacheShard {
     changes: Arc<Invalidations>,
     freshness: Arc<Freshness>,
@@ -57,11 +57,11 @@ struct CacheShard {
     redis: Option<RedisTier>,
 }
 
-/// How often a look-up that a change overtook is repeated, before one is made whose result is neither shared nor cached.
+/// How often a look-up that a change overtook is repeated, before a look-up whose result is neither shared nor cached.
 const LOOKUP_TRIES: usize = 5;
 
 /// How long a look-up waits for a Redis that does not answer or went away just now, if the database cannot be asked either.
-const REDIS_PATIENCE: Duration = Duration::from_secs(4);
+const REDIS_WAIT: Duration = Duration::from_secs(4);
 
 /// The pause before a Redis is asked again that is taken for up.
 const REDIS_PAUSE: Duration = Duration::from_millis(50);
@@ -172,7 +172,7 @@ impl LinkCache {
     }
 
     /// Looks a code up in Redis, then with `read` in the database (one look-up per code at a time), and caches the result.
-    /// `read` gets the changes that had been announced before, where they are known; its result must include them all. If it
+    /// `read` gets the changes that had been announced before, if they are known; its result must include them all. If it
     /// fails, a link in memory is still followed, and a Redis that went away just now is waited for.
     ///
     /// # Errors
@@ -231,7 +231,7 @@ impl LinkCache {
                 LookedUp::Overtaken => overtaken += 1,
             }
         }
-        // Changes come faster than look-ups: this one is neither shared nor cached.
+        // Changes come faster than look-ups: this look-up is neither shared nor cached.
         match read(None).await {
             Ok(link) => {
                 let link = link.map(|link| CachedLink::new(&link, shard));
@@ -259,8 +259,8 @@ impl LinkCache {
         looking_up: impl Future<Output = T> + Unpin,
     ) -> Option<T> {
         match &self.shard(shard).redis {
-            Some(redis) if !redis.is_up() && started.elapsed() < REDIS_PATIENCE => {
-                // Redis first: otherwise each of those that share the look-up would begin it anew before it is dropped.
+            Some(redis) if !redis.is_up() && started.elapsed() < REDIS_WAIT => {
+                // Redis first: otherwise each request that shares the look-up would start it again before it is dropped.
                 match select(Box::pin(redis.is_back()), looking_up).await {
                     Either::Left(_) => None,
                     Either::Right((found, _)) => Some(found),
@@ -277,7 +277,7 @@ impl LinkCache {
             return false;
         };
         let waited = started.elapsed().max(redis.away_for());
-        let left = REDIS_PATIENCE.saturating_sub(waited);
+        let left = REDIS_WAIT.saturating_sub(waited);
         if redis.is_up() {
             sleep(REDIS_PAUSE.min(left)).await;
             return !left.is_zero();

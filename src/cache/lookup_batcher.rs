@@ -14,14 +14,14 @@ use crate::redis::{Call, DedicatedConnection, RedisShard};
 /// Max codes in one command.
 const MAX_BATCH: usize = 256;
 
-/// Look-ups that may be queued; further requests wait for room in the queue.
+/// Look-ups that may be queued; more requests wait for room in the queue.
 const QUEUE: usize = 1_024;
 
 /// The result of a look-up in Redis.
 #[derive(Default)]
 pub(super) struct RedisLookup {
     pub(super) link: Option<CachedLink>,
-    /// `None` where Redis fails.
+    /// `None` if Redis fails.
     pub(super) state: Option<Arc<TierState>>,
 }
 
@@ -29,11 +29,11 @@ pub(super) struct RedisLookup {
 pub(super) struct TierState {
     /// Number of the newest change.
     pub(super) change: String,
-    /// The first word of links that are valid. It never comes twice, also where Redis is rolled back.
+    /// The first word of valid links. It is never used twice, even if Redis is rolled back.
     pub(super) generation: String,
 }
 
-/// A code to look up, and where its result goes.
+/// A code to look up, and the receiver of its result.
 struct QueuedLookup {
     code: ShortCode,
     result: oneshot::Sender<RedisLookup>,
@@ -98,7 +98,7 @@ impl LookupBatcher {
         }
     }
 
-    /// The state and the stored link of each code; `None` where Redis fails.
+    /// The state and the stored link of each code; `None` if Redis fails.
     async fn look_up(&self, lookups: &[QueuedLookup]) -> Option<(TierState, Vec<Option<String>>)> {
         let keys = self.redis.keys();
         let mut state = redis::cmd("HMGET");

@@ -23,7 +23,7 @@ const MAX_CHANGES: i64 = 1_000;
 
 /// How long a list of changes is waited for.
 #[derive(Clone, Copy)]
-pub(super) enum Patience {
+pub(super) enum ListDeadline {
     /// Half of a click's deadline; a late list means that Redis is away.
     OfRedirects,
     /// A second.
@@ -38,7 +38,7 @@ pub(super) struct RedisTier {
 }
 
 impl RedisTier {
-    /// Returns the batcher, too, which has to run for [`RedisTier::get`] to find anything.
+    /// Returns the batcher, too, which must run for [`RedisTier::get`] to find anything.
     pub(super) fn new(redis: RedisShard) -> (Self, LookupBatcher) {
         let connection = Arc::new(redis.dedicated_connection());
         let (lookups, batcher) = LookupQueue::new(redis.clone(), Arc::clone(&connection));
@@ -83,7 +83,7 @@ impl RedisTier {
         self.redis.trip(failure);
     }
 
-    /// The cached link of a code; an empty result where Redis fails.
+    /// The cached link of a code; an empty result if Redis fails.
     pub(super) async fn get(&self, code: &ShortCode) -> RedisLookup {
         self.lookups.get(code).await
     }
@@ -132,7 +132,7 @@ impl RedisTier {
         Ok(self.cursor(term, change, asked))
     }
 
-    /// Where the changes stand, within the deadline of a redirect.
+    /// The newest change, within the deadline of a redirect.
     pub(super) async fn newest_change(&self) -> Result<InvalidationCursor, RedisFailure> {
         let (term, asked) = (self.redis.term()?, Instant::now());
         let change = self.ask(&self.read_change_call(&term)).await?;
@@ -175,12 +175,12 @@ impl RedisTier {
         }
     }
 
-    /// The codes that changed after `known` up to `newest`; `None` if Redis has not all of them any more.
+    /// The codes that changed after `known` up to `newest`; `None` if Redis no longer has all of them.
     pub(super) async fn changes(
         &self,
         known: i64,
         newest: i64,
-        patience: Patience,
+        deadline: ListDeadline,
     ) -> Result<Option<Vec<ShortCode>>, RedisFailure> {
         let expected = newest
             .checked_sub(known)
@@ -194,9 +194,9 @@ impl RedisTier {
             .arg(format!("({known}"))
             .arg(newest);
         let call = Call::plain(range);
-        let entries: Vec<(String, Vec<(String, String)>)> = match patience {
-            Patience::OfRedirects => self.ask(&call).await?,
-            Patience::InBackground => self.redis.query(&call, BACKGROUND_DEADLINE).await?,
+        let entries: Vec<(String, Vec<(String, String)>)> = match deadline {
+            ListDeadline::OfRedirects => self.ask(&call).await?,
+            ListDeadline::InBackground => self.redis.query(&call, BACKGROUND_DEADLINE).await?,
         };
         let codes: Vec<_> = entries
             .iter()

@@ -23,7 +23,7 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     }
 }
 
-/// `None` for any text that [`encode`] does not make for this generation.
+/// `None` for any text that [`encode`] does not write for this generation.
 pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<CachedLink> {
     let mut fields = stored
         .strip_prefix(generation)?

@@ -30,7 +30,7 @@ struct Changed {
     all: Option<NoteNumber>,
 }
 
-/// What has to be announced.
+/// What must be announced.
 pub(super) enum Pending {
     Codes(Vec<ShortCode>),
     AnyLink,

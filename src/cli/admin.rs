@@ -23,22 +23,22 @@ const MAX_ENTRIES: u32 = 1_000;
 
 #[derive(Subcommand)]
 pub(super) enum Action {
-    /// Let an account administer the service.
+    /// Make an account an administrator.
     Grant(OfAccount),
-    /// Give an account another password, which is printed; all its tokens end.
+    /// Give an account a new password, which is printed; all its tokens are revoked.
     ResetPassword(OfAccount),
     /// List accounts, newest first.
     Users(Users),
-    /// Ban an account: its tokens, sessions and keys end, it cannot log in, and its links are removed.
+    /// Ban an account: its tokens, sessions and keys are revoked, it cannot log in, and its links are removed.
     Ban(Ban),
-    /// Take the ban of an account back. Its keys stay ended.
+    /// Revoke the ban of an account. Its keys stay revoked.
     Unban(OfAccount),
     /// Remove a link, all links to a host, an account with its links, or all links from an address.
     Remove(Remove),
     /// List removals, newest first.
     Removals(Removals),
-    /// Take a removal back.
-    Restore(Restore),
+    /// Revoke a removal: its links work again.
+    Revoke(Revoke),
     /// List what administrators did, newest first.
     Audit(Audit),
 }
@@ -53,7 +53,7 @@ pub(super) struct OfAccount {
 
 #[derive(Args)]
 pub(super) struct Users {
-    /// Text in their e-mail addresses.
+    /// Only accounts with this text in the e-mail address.
     text: Option<String>,
     #[command(flatten)]
     config: Config,
@@ -63,7 +63,7 @@ pub(super) struct Users {
 pub(super) struct Ban {
     /// Its e-mail address.
     email: String,
-    /// Why, for the audit.
+    /// The reason, for the audit.
     #[arg(long, default_value = "banned by the operator")]
     reason: String,
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub(super) struct Remove {
     /// A short code; a host, or `*.HOST` with all below it; an account's e-mail address or number; an IP address, or a range (an
     /// address of IPv6 stands for its /64).
     value: String,
-    /// Why: visitors of its links see it.
+    /// The reason, which visitors of its links see.
     #[arg(long)]
     reason: String,
     /// How its links are answered: 410 (gone), or 451 (unavailable for legal reasons).
@@ -95,7 +95,7 @@ pub(super) struct Removals {
 }
 
 #[derive(Args)]
-pub(super) struct Restore {
+pub(super) struct Revoke {
     /// The number of the removal.
     #[arg(value_parser = number(1..=i64::MAX))]
     removal: i64,
@@ -113,8 +113,8 @@ pub(super) struct Audit {
 pub(super) fn run(action: Action) -> Result<(), Failure> {
     match action {
         Action::Grant(OfAccount { email, config }) => on_database(config, async |operator| {
-            operator.grant(&address(&email)?).await?;
-            print(&format!("{} administers the service", harmless(&email)))
+            operator.set_role(&address(&email)?).await?;
+            print(&format!("{} is an administrator", harmless(&email)))
         }),
         Action::ResetPassword(OfAccount { email, config }) => {
             on_database(config, async |operator| reset(operator, &email).await)
@@ -145,7 +145,7 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
             print(&format!("banned, by removal {}", removal.id.0))
         }),
         Action::Unban(OfAccount { email, config }) => on_database(config, async |operator| {
-            operator.unban(&address(&email)?).await?;
+            operator.revoke_ban(&address(&email)?).await?;
             print(&format!("{} may log in again", harmless(&email)))
         }),
         Action::Remove(wanted) => remove(wanted),
@@ -155,9 +155,9 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
             }
             Ok(())
         }),
-        Action::Restore(Restore { removal, config }) => on_database(config, async |operator| {
-            operator.restore(RemovalId(removal)).await?;
-            print(&format!("removal {removal} is taken back"))
+        Action::Revoke(Revoke { removal, config }) => on_database(config, async |operator| {
+            operator.revoke(RemovalId(removal)).await?;
+            print(&format!("removal {removal} is revoked"))
         }),
         Action::Audit(Audit { config }) => on_database(config, async |operator| {
             let wanted = NewestWanted {
@@ -201,7 +201,7 @@ fn line(removal: &Removal) -> String {
     json!({
         "id": removal.id.0, "kind": removal.kind, "value": removal.value, "reason": removal.reason,
         "status": removal.status.code(), "removed_by": removal.removed_by.map(|user| user.0),
-        "removed_at": removal.removed_at.with_micros(), "taken_back_at": removal.taken_back_at.map(Timestamp::with_micros),
+        "removed_at": removal.removed_at.with_micros(), "revoked_at": removal.revoked_at.map(Timestamp::with_micros),
         "links": removal.links, "progress": if removal.is_running { "running" } else { "done" },
     })
     .to_string()

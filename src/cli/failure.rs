@@ -14,7 +14,7 @@ use super::harmless::harmless;
 macro_rules! exit_codes {
     (@0) => { "\n  0  done" };
     (@1) => { "\n  1  failed: a setting is wrong, or the service refused" };
-    (@2) => { "\n  2  the command line cannot be read" };
+    (@2) => { "\n  2  the command line is invalid" };
     (@3) => { "\n  3  not logged in, or e-mail or password are wrong" };
     (@4) => { "\n  4  no such link" };
     (@key) => { "\n  4  no such key" };
@@ -28,14 +28,14 @@ pub(super) const EXIT_CODES_OF_SERVICE: &str = "\
 Exit codes:
   0  done, or stopped as it was asked to
   1  failed: a setting is wrong, a dependency is missing, or a part of the service died
-  2  the command line cannot be read";
+  2  the command line is invalid";
 
-/// The same for health checks: container engines know 0 and 1 alone.
+/// The same for health checks: container engines know only 0 and 1.
 pub(super) const EXIT_CODES_OF_HEALTHCHECK: &str = "\
 Exit codes:
   0  the service is ready; with --live: its process lives
   1  it is not, cannot be reached, or does not answer in time
-  2  the command line cannot be read";
+  2  the command line is invalid";
 
 /// The form of the line about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

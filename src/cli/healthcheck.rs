@@ -66,11 +66,11 @@ pub(super) fn ask(args: &HealthcheckArgs) -> Result<(), Failure> {
     )))
 }
 
-/// Where a listener on this address can be reached from the same machine.
+/// The address at which a listener can be reached from the same machine.
 fn reachable(mut address: SocketAddr) -> Result<SocketAddr, Failure> {
     if address.port() == 0 {
         return Err(Failure::Failed(
-            "BIND: port 0 is drawn at the start of the service; give the port it got".into(),
+            "BIND: port 0 means any free port; give the port that the service uses".into(),
         ));
     }
     if address.ip().is_unspecified() {

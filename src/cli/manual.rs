@@ -9,7 +9,7 @@ use super::Failure;
 
 /// Prints the completions for a shell.
 pub(super) fn completions(mut shunt: Command, shell: Shell) -> Result<(), Failure> {
-    // Into memory first: the generator panics where its output cannot be written.
+    // Into memory first: the generator panics if its output cannot be written.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut shunt, "shunt", &mut script);
     io::stdout().lock().write_all(&script)?;

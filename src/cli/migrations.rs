@@ -28,10 +28,10 @@ pub(super) fn print_text(progress: &Progress<'_>) {
         Progress::UpToDate { version } => format!("already at version {version}"),
         Progress::Newer { version, own, .. } => {
             format!(
-                "already at version {version}, of a newer shunt; this one has migrations up to {own}"
+                "already at version {version}, of a newer shunt; this shunt has migrations up to version {own}"
             )
         }
-        Progress::Begins { from: None, to } => format!("empty: making version {to}"),
+        Progress::Begins { from: None, to } => format!("empty: creating version {to}"),
         Progress::Begins {
             from: Some(from),
             to,
@@ -58,7 +58,7 @@ pub(super) fn print_json(progress: &Progress<'_>) {
     print(&line.to_string());
 }
 
-/// A closed standard output is no reason to stop in the middle.
+/// A closed standard output must not stop a migration half-way.
 fn print(line: &str) {
     let _ = writeln!(stdout(), "{line}");
     let _ = stdout().flush();

@@ -33,18 +33,18 @@ const IN_SHORT_HELP: [&str; 6] = [
     "SHUNT_URL",
 ];
 
-/// What the help of a command with settings says of those that it leaves out.
+/// What the help of a command with settings says about the settings that it leaves out.
 const FURTHER_SETTINGS: &str =
     "All other settings are accepted, too: `shunt --help` and `shunt man` list them.";
 
 /// A URL shortener whose redirect is nearly as cheap as a static map, and whose every answered click is counted
 /// exactly once.
 ///
-/// Without a command it serves.
+/// Without a command, it serves.
 #[derive(Parser)]
 #[command(name = "shunt", version, args_conflicts_with_subcommands = true)]
 #[command(
-    after_help = "`shunt --help` has the commands of operators, too, all settings, and the exit codes."
+    after_help = "`shunt --help` also lists the commands for operators, all settings and the exit codes."
 )]
 #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
 struct Cli {
@@ -56,36 +56,36 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve (what `shunt` alone does).
+    /// Serve (the default).
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Serve(Config),
     /// Bring the schema of the database up to date, print each step, and do nothing else.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Migrate(Config),
-    /// Administer accounts, on the database itself. With SQLite the service has to be stopped meanwhile.
+    /// Administer accounts, directly on the database. With SQLite the service must be stopped first.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Admin {
         #[command(subcommand)]
         action: admin::Action,
     },
-    /// Drop clicks in doubt that are parked for a Redis which is gone. Give the settings that the service is to start with.
+    /// Drop the parked clicks in doubt of a Redis that is gone. Give the settings that the service will start with.
     DropParkedClicks(Config),
     /// Print the settings in force and where each comes from; passwords and secrets are hidden.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Config(settings_in_force::ConfigArgs),
-    /// Ask the service on this machine whether it is ready: for containers.
+    /// Check whether the service on this machine is ready; for containers.
     #[command(after_long_help = EXIT_CODES_OF_HEALTHCHECK)]
     Healthcheck(healthcheck::HealthcheckArgs),
     #[command(flatten)]
     Client(client::Command),
-    /// Print the completions for a shell.
+    /// Print shell completions.
     Completions {
-        /// For which shell.
+        /// The shell.
         shell: Shell,
     },
     /// Print the manual page of `shunt`, or of one of its commands.
     Man {
-        /// For which command, such as `list` or `keys create`.
+        /// The command, such as `list` or `keys create`.
         command: Vec<String>,
     },
 }
@@ -164,7 +164,7 @@ fn is_left_out(arg: &Arg) -> bool {
     name.is_some_and(|name| !IN_SHORT_HELP.contains(&&*name))
 }
 
-/// The same command line, whose help lists the commands of clients alone. Clap hides a command from both helps or none.
+/// The same command line, whose help lists only the commands of clients. Clap hides a command from both helps or from neither.
 fn for_clients(command: clap::Command) -> clap::Command {
     command
         .disable_help_subcommand(true)
@@ -192,7 +192,7 @@ fn first_lines(refusal: &clap::Error) -> String {
     lines.join(" ").trim_start_matches("error: ").to_owned()
 }
 
-/// Whether a command line that cannot be read has `--json`: clap reads none of it behind its fault.
+/// Whether an invalid command line has `--json`: clap reads nothing after its fault.
 fn asks_for_json() -> bool {
     let words = std::env::args_os().skip(1);
     let mut words = words.take_while(|word| word != "--");
@@ -201,7 +201,7 @@ fn asks_for_json() -> bool {
 
 /// What the command line and the environment say.
 fn given(command: clap::Command) -> Result<ArgMatches, clap::Error> {
-    // With a sub-command, the settings of `shunt` alone are not in force, and a wrong variable is no error.
+    // With a sub-command, only the settings of that command are in force, and other wrong variables are ignored.
     let without_variables = |arg: Arg| arg.env(Resettable::Reset);
     match command
         .clone()

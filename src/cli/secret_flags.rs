@@ -14,7 +14,7 @@ pub(super) fn warn() {
     let instead = in_flags(&words);
     if !instead.is_empty() {
         tracing::warn!(
-            "flags can be read by all users of this machine, and these hold a secret; use the environment or a file instead: {}",
+            "all users of this machine can read flags, and these flags hold a secret; use the environment or a file instead: {}",
             instead.join("; ")
         );
     }
@@ -52,7 +52,7 @@ fn in_flags(words: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Whether the value of a secret setting holds a secret: an address may have none.
+/// Whether the value of a secret setting contains a secret: an address may be without a password.
 fn has_secret(name: &str, value: &str) -> bool {
     if name.ends_with("_ENDPOINT") {
         return value.contains(['@', '?']);

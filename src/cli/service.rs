@@ -41,12 +41,12 @@ pub(super) fn drop_parked_clicks(config: Config) -> Result<(), Failure> {
     })
 }
 
-/// Raises the limit of open files as far as the system allows: shells start programs with a far lower one. Returns the
-/// new limit, if there is one.
+/// Raises the limit of open files as far as the system allows: shells start programs with a far lower limit. Returns the new
+/// limit, if it was raised.
 fn raise_file_limit() -> Option<u64> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let current = maximum;
-    // Where that is not allowed, the limit stays.
+    // If the system does not allow that, the limit stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
     getrlimit(Resource::Nofile).current
 }
@@ -57,7 +57,7 @@ fn forbid_core_dumps() {
         current: Some(0),
         maximum: Some(0),
     };
-    // Where that is not allowed, the supervisor's limit stays.
+    // If the system does not allow that, the supervisor's limit stays.
     let _ = setrlimit(Resource::Core, none);
     // A program that takes the dumps of the system is given them whatever the limit.
     #[cfg(target_os = "linux")]

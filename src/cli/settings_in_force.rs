@@ -24,7 +24,7 @@ pub(super) struct ConfigArgs {
 }
 
 /// A setting as it is shown.
-struct Row {
+struct SettingRow {
     name: String,
     /// `None`: it is not set and has no default.
     value: Option<String>,
@@ -36,7 +36,7 @@ pub(super) fn print(args: ConfigArgs, given: &ArgMatches) -> Result<(), Failure>
     let config = args.config.checked().map_err(|error| Failure::of(&error))?;
     // The rows come from the description of the flags: a new setting needs no line here.
     let described = Config::augment_args(Command::new("settings"));
-    let rows: Vec<Row> = described
+    let rows: Vec<SettingRow> = described
         .get_arguments()
         .filter_map(|arg| row(arg, given, &config))
         .collect();
@@ -47,7 +47,7 @@ pub(super) fn print(args: ConfigArgs, given: &ArgMatches) -> Result<(), Failure>
     }
 }
 
-fn row(arg: &Arg, given: &ArgMatches, config: &Config) -> Option<Row> {
+fn row(arg: &Arg, given: &ArgMatches, config: &Config) -> Option<SettingRow> {
     let name = arg.get_env()?.to_str()?.to_owned();
     let id = arg.get_id().as_str();
     let raw = given
@@ -64,7 +64,7 @@ fn row(arg: &Arg, given: &ArgMatches, config: &Config) -> Option<Row> {
         _ => "default",
     };
     if let Some(file) = config.secret_files.of(&name) {
-        return Some(Row {
+        return Some(SettingRow {
             name,
             value: Some(format!("{HIDDEN} (in {})", file.display())),
             source: "file",
@@ -74,7 +74,7 @@ fn row(arg: &Arg, given: &ArgMatches, config: &Config) -> Option<Row> {
         Some(set) => Some(shown(&name, &set, arg.is_hide_env_values_set())),
         None => computed_default(&name, config),
     };
-    Some(Row {
+    Some(SettingRow {
         name,
         value,
         source,
@@ -91,7 +91,7 @@ fn computed_default(name: &str, config: &Config) -> Option<String> {
     }
 }
 
-fn print_table(rows: &[Row]) -> Result<(), Failure> {
+fn print_table(rows: &[SettingRow]) -> Result<(), Failure> {
     let names = rows
         .iter()
         .map(|row| row.name.len())
@@ -103,7 +103,7 @@ fn print_table(rows: &[Row]) -> Result<(), Failure> {
         "{HEAD}{:names$}  {:11}  VALUE{HEAD:#}",
         "SETTING", "FROM"
     )?;
-    for Row {
+    for SettingRow {
         name,
         value,
         source,
@@ -118,7 +118,7 @@ fn print_table(rows: &[Row]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_json(rows: &[Row]) -> Result<(), Failure> {
+fn print_json(rows: &[SettingRow]) -> Result<(), Failure> {
     let settings: Map<String, Value> = rows
         .iter()
         .map(|row| {

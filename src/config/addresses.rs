@@ -1,4 +1,4 @@
-//! Where the databases are.
+//! The addresses of the databases.
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +15,10 @@ pub enum DatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// The file where no other database is named.
+    /// The default file.
     pub(super) const DEFAULT: &str = "sqlite://data/shunt.db";
 
-    /// Whether it is the default: the folder of that file alone is made, so that a first start needs no preparation.
+    /// Whether it is the default: only the default folder is created, so that a first start needs no preparation.
     #[must_use]
     pub fn is_default(&self) -> bool {
         matches!(self, Self::Sqlite(path) if path == Path::new("data/shunt.db"))

@@ -7,11 +7,11 @@ use clap::{ArgAction, Args};
 use super::parse::{file, on_or_off};
 use super::setting::{Optional, mebibytes, number, optional, setting};
 
-/// What is kept of visitors.
+/// What is kept about visitors.
 #[derive(Args, Clone, Debug)]
 pub struct AnalyticsSettings {
-    /// What is kept of clicks: `on`, their time and the class of the visitor (registrable host of the referrer, country, families of browser
-    /// and system, kind of device, known bot or not), or `off`, only their time.
+    /// What is kept of clicks: `on`, their time and the visitor class (registrable host of the referrer, country, families of
+    /// browser and system, kind of device, known bot or not), or `off`, only their time.
     ///
     /// `deploy/privacy.md` says what that means for visitors.
     #[arg(
@@ -22,7 +22,7 @@ pub struct AnalyticsSettings {
     )]
     #[arg(action = ArgAction::Set, default_value = "on", value_parser = setting(on_or_off))]
     pub are_on: bool,
-    /// A file in MMDB format with the countries of addresses, as GeoLite2-Country; read again when it changes. Unset: no
+    /// A file in MMDB format with the countries of addresses, such as GeoLite2-Country; read again when it changes. Unset: no
     /// countries.
     #[arg(long, env = "GEOIP_DATABASE", value_name = "PATH")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
@@ -31,8 +31,8 @@ pub struct AnalyticsSettings {
     #[arg(long, env = "ANALYTICS_DETAIL_DAYS", value_name = "N")]
     #[arg(default_value = "90", value_parser = number(1..=36_500_u32))]
     pub analytics_detail_days: u32,
-    /// Memory of Redis for the classes of clicks that are not written back yet, in MiB. Past it clicks are counted without
-    /// their class.
+    /// Memory of Redis for visitor classes that are not yet written back, in MiB. Past it, clicks are counted without their
+    /// class.
     #[arg(
         long = "analytics-redis-mib",
         env = "ANALYTICS_REDIS_MIB",
@@ -40,8 +40,8 @@ pub struct AnalyticsSettings {
     )]
     #[arg(default_value = "64", value_parser = mebibytes(0..=1_048_576))]
     pub analytics_redis: u64,
-    /// Rows of classes that may be new on one day (UTC), over all links. A row is a class of visitors of a link in a quarter of an
-    /// hour. Past it, and past 1,000 classes of a link in a quarter of an hour, clicks are counted and only known bots are set apart from
+    /// New rows of visitor classes per day (UTC), over all links. A row is a visitor class of a link in a quarter of an hour.
+    /// Past it, and past 1,000 classes of a link in a quarter of an hour, clicks are counted, but only divided into bots and
     /// people (`deploy/scaling.md`).
     #[arg(long, env = "ANALYTICS_ROWS_PER_DAY", value_name = "N")]
     #[arg(default_value = "10000000", value_parser = number(0..=i64::MAX.unsigned_abs()))]

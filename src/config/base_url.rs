@@ -18,7 +18,7 @@ impl BaseUrl {
     /// A sentence that says what is wrong.
     pub fn parse(raw: &str) -> Result<Self, String> {
         const NO_ADDRESS: &str =
-            "is not an http:// or https:// address; give one such as https://sho.rt";
+            "is not an http:// or https:// address; give an address such as https://sho.rt";
         let (_, address) = raw.split_once("://").ok_or(NO_ADDRESS)?;
         let url = Url::parse(raw).map_err(|_| NO_ADDRESS)?;
         if raw.contains(',') {

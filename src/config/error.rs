@@ -18,7 +18,7 @@ impl ConfigError {
         }
     }
 
-    /// The wrong setting because of which clap refused a command line; `None` where it refused for another reason.
+    /// The invalid setting because of which clap refused a command line; `None` if clap had another reason.
     /// Clap's own sentence would show the value, which may be a secret.
     #[must_use]
     pub fn behind(refusal: &clap::Error) -> Option<&Self> {

@@ -10,30 +10,31 @@ use super::setting::{milliseconds, number, seconds};
 /// What clients may use up.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Guards {
-    /// Open connections at most; further ones are answered 503 and closed.
+    /// Most open connections; more connections are answered 503 and closed.
     ///
-    /// Fewer where the system's limit of open files is lower.
+    /// Fewer if the system's limit of open files is lower.
     #[arg(long, env = "MAX_CONNECTIONS", value_name = "N")]
     #[arg(default_value = "16384", value_parser = number(1..=10_000_000_usize))]
     pub max_connections: usize,
-    /// Open connections of one address at most (of IPv6: of one /64); further ones are answered 429 and closed. 0: no limit.
+    /// Most open connections of one address (for IPv6, of one /64); more connections are answered 429 and closed. 0: no limit.
     ///
-    /// Never more than a quarter of `MAX_CONNECTIONS`. `TRUSTED_PROXIES` are not limited: they limit their clients themselves, as
-    /// `deploy/nginx` does. With 0, addresses have no share of requests and memory, either; accounts still have theirs.
+    /// Never more than a quarter of `MAX_CONNECTIONS`. `TRUSTED_PROXIES` are not limited: they limit their clients themselves,
+    /// as `deploy/nginx` does. With 0, addresses have no share of requests and memory, either; accounts still have theirs.
     #[arg(long, env = "MAX_CONNECTIONS_PER_ADDRESS", value_name = "N")]
     #[arg(default_value = "512", value_parser = number(0..=10_000_000_usize))]
     pub max_connections_per_address: usize,
-    /// API requests worked on at once; further ones are answered 503. Redirects are not among them, nor are
+    /// API requests worked on at the same time; more requests are answered 503. This does not concern redirects, nor
     /// registrations and log-ins, which wait for their turn to hash.
     ///
-    /// Once half are worked on, one account and one address have a quarter at most. Requests whose bodies are still to come are not
-    /// worked on: an account and an address have a quarter of so many of those; further ones are answered 429. Up to 256 registrations and log-ins wait for each of `HASHING_CONCURRENCY`, and clients have their turns by address. Up to 32 whole
-    /// lists of links are sent at once, four of them to one account and eight to one address.
+    /// Once half are worked on, an account and an address may have at most a quarter. Requests with unfinished bodies are not
+    /// worked on; an account and an address may have a quarter of this number of them, and more are answered 429. For each of
+    /// `HASHING_CONCURRENCY`, up to 256 registrations and log-ins wait, and clients take turns by address. Up to 32 whole lists
+    /// of links are sent at the same time, four of them to one account and eight to one address.
     #[arg(long, env = "MAX_REQUESTS", value_name = "N")]
     #[arg(default_value = "512", value_parser = number(1..=1_000_000_usize))]
     pub max_requests: usize,
-    /// How long the waits of API requests for a connection to Postgres may be above 5 ms, without a break, before those that waited
-    /// as long are answered 503. 0: they wait up to their deadline.
+    /// How long API requests may wait more than 5 ms for a connection to Postgres, without a break, before requests that waited
+    /// this long are answered 503. 0: requests wait up to their deadline.
     #[arg(
         long = "database-queue-ms",
         env = "DATABASE_QUEUE_MS",
@@ -57,16 +58,16 @@ pub struct Guards {
     )]
     #[arg(default_value = "30", value_parser = seconds(1..=3_600))]
     pub header_timeout: Duration,
-    /// How fast a client has to read a response, in bytes per second over 10 s; a slower one is cut off. 0: it only has to read
+    /// How fast a client must read a response, in bytes per second over 10 s; a slower client is cut off. 0: it must only read
     /// something every 30 s.
     ///
-    /// Up to 128 MiB are kept of bodies that clients are sending and of responses that they have not read, a quarter of it for one
-    /// account and one address; what is over 16 KiB and finds no room is answered 429 or 503.
+    /// Up to 128 MiB are kept of bodies that clients are sending and of responses that they have not read, at most a quarter of
+    /// it for one account and one address. Data beyond 16 KiB for which there is no room is answered 429 or 503.
     #[arg(long, env = "MIN_READ_BYTES_PER_SECOND", value_name = "BYTES")]
     #[arg(default_value = "4096", value_parser = number(0..=1_000_000_000_u32))]
     pub min_read_bytes_per_second: u32,
-    /// Longest head of a request, with at most 100 headers, whose names take at most 4,096 bytes. A longer head is answered 431, or 414 if its first line already
-    /// exceeds the limit.
+    /// Longest head of a request, with at most 100 headers, whose names take at most 4,096 bytes. A longer head is answered
+    /// 431, or 414 if its first line already exceeds the limit.
     // The HTTP library reads 8 KiB at least.
     #[arg(long, env = "MAX_HEADER_BYTES", value_name = "BYTES")]
     #[arg(default_value = "16384", value_parser = number(8_192..=1_048_576_usize))]
@@ -79,7 +80,7 @@ pub struct Guards {
     )]
     #[arg(default_value = "10", value_parser = seconds(1..=3_600))]
     pub body_timeout: Duration,
-    /// Largest body of a request; a larger one is answered 413.
+    /// Largest body of a request; a larger body is answered 413.
     #[arg(long, env = "MAX_BODY_BYTES", value_name = "BYTES")]
     #[arg(default_value = "16384", value_parser = number(1_024..=1_048_576_usize))]
     pub max_body_bytes: usize,

@@ -1,7 +1,7 @@
 //! Settings: flags and environment, read once at start; flags win.
 //!
-//! Each setting is one field of [`Config`]: its flag, variable, default and meaning, and the parser that makes a value
-//! of its text. The command line, `shunt config`, the help texts and `deploy/settings.md` follow from it.
+//! Each setting is one field of [`Config`]: its flag, variable, default and meaning, and the parser that turns its text into a
+//! value. The command line, `shunt config`, the help texts and `deploy/settings.md` follow from it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ pub struct Config {
     #[arg(long, env = "BASE_URL", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(BaseUrl::parse))]
     pub base_url: Optional<BaseUrl>,
-    /// `sqlite://PATH` (embedded; the file is made at first start, for one process at a time) or `postgres://…`.
+    /// `sqlite://PATH` (embedded; the file is created at the first start, for one process at a time) or `postgres://…`.
     #[arg(
         long = "database-url",
         env = "DATABASE_URL",
@@ -67,8 +67,7 @@ pub struct Config {
     )]
     #[arg(default_value = DatabaseUrl::DEFAULT, value_parser = setting(database))]
     pub database: DatabaseUrl,
-    /// A streaming replica of that Postgres, which answers look-ups of redirects where it has caught up; needs
-    /// Redis.
+    /// A streaming replica of that Postgres, which answers look-ups of redirects when it has caught up; needs Redis.
     #[arg(
         long = "database-replica-url",
         env = "DATABASE_REPLICA_URL",
@@ -77,21 +76,21 @@ pub struct Config {
     )]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(postgres))]
     pub database_replica: Optional<String>,
-    /// Connections to Postgres, and as many to its replica. Under load, as many of them are used at once as Postgres gets more
-    /// done by (two at least); redirects may use all.
+    /// Connections to Postgres, and the same number to its replica. Under load, only as many are used at once as make Postgres
+    /// faster (at least two); redirects may use all.
     #[arg(long, env = "DATABASE_MAX_CONNECTIONS", value_name = "N")]
     #[arg(default_value = "10", value_parser = number(1..=1_000_u32))]
     pub database_max_connections: u32,
-    /// Size of the database from which on no links, accounts, keys and reports are taken: they are answered 507. 0: no limit.
+    /// Size of the database from which on links, accounts, keys and reports are refused with 507. 0: no limit.
     ///
-    /// Deletions, log-ins, changes by which a link does not grow, redirects and counting go on. The size is measured every 5 s, so that
-    /// it may be passed by as much as comes in meanwhile. Of SQLite free pages are left out, and the write-ahead log is counted.
+    /// Deletions, log-ins, redirects, counting and changes by which a link does not grow go on. The size is measured every 5 s,
+    /// so new data of up to 5 s may exceed it. For SQLite, free pages do not count, and the write-ahead log does.
     #[arg(long, env = "DATABASE_MAX_MIB", value_name = "MIB")]
     #[arg(default_value = "0", value_parser = mebibytes(0..=1_073_741_824))]
     pub database_max_mib: u64,
     /// Leave the schema to `shunt migrate`: an instance whose database lacks a migration refuses to start.
     ///
-    /// Its role needs no right to change the schema then.
+    /// The role of the service then needs no right to change the schema.
     #[arg(
         long,
         env = "NO_MIGRATE",
@@ -102,8 +101,8 @@ pub struct Config {
     )]
     #[arg(default_value = "false", value_parser = setting(yes_or_no), action = ArgAction::Set)]
     pub no_migrate: bool,
-    /// `redis://…` or `rediss://…`; of a Redis Cluster one address, or several with commas between. Unset: no Redis,
-    /// clicks go straight to the database.
+    /// `redis://…` or `rediss://…`; for a Redis Cluster one address, or several, separated by commas. Unset: no Redis, clicks
+    /// go straight to the database.
     #[arg(
         long = "redis-url",
         env = "REDIS_URL",
@@ -114,19 +113,19 @@ pub struct Config {
     pub redis: Optional<RedisUrls>,
     /// Prefix of every Redis key; instances of one service share it.
     ///
-    /// A start on the keys of another database is refused.
+    /// A start is refused if the keys with this prefix belong to another database.
     #[arg(long, env = "REDIS_PREFIX", value_name = "NAME")]
     #[arg(default_value = "shunt", value_parser = setting(redis_prefix))]
     pub redis_prefix: String,
-    /// Data sets into which a Redis Cluster is divided, the same on all instances; a single Redis has one.
+    /// Data sets into which a Redis Cluster is divided, the same on all instances; a single Redis has one data set.
     ///
-    /// Several times as many as masters spread the load evenly. To change it, stop all instances first.
+    /// Several times the number of masters spreads the load evenly. To change it, stop all instances first.
     #[arg(long, env = "REDIS_SHARDS", value_name = "N")]
     #[arg(default_value = "32", value_parser = number(1..=Shard::MAX_COUNT))]
     pub redis_shards: u16,
-    /// Secret that signs tokens, at least 32 bytes. With SQLite one is made at first start.
+    /// Secret that signs tokens, at least 32 bytes. With SQLite it may be unset: then it is generated at the first start.
     ///
-    /// It is kept in a file beside the database's. Postgres needs it given.
+    /// A generated secret is kept in a file beside the database. With Postgres the setting is required.
     #[arg(
         long,
         env = "JWT_SECRET",
@@ -135,8 +134,8 @@ pub struct Config {
     )]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(jwt_secret))]
     pub jwt_secret: Optional<TokenSecret>,
-    /// Secret that signed tokens up to now: they stay good until they expire, so that another `JWT_SECRET` logs no user
-    /// out. New tokens are never signed with it.
+    /// The previous secret: tokens that it signed stay valid until they expire, so that a new `JWT_SECRET` logs no user out.
+    /// New tokens are never signed with it.
     #[arg(
         long,
         env = "JWT_SECRET_PREVIOUS",
@@ -145,9 +144,9 @@ pub struct Config {
     )]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(jwt_secret))]
     pub jwt_secret_previous: Optional<TokenSecret>,
-    /// A file of further passwords that are refused as new ones, one a line in any case, beside the most common ones.
+    /// A file of passwords that are refused as new passwords, in addition to the most common ones: one per line, in any case.
     ///
-    /// It is read at the start. A million of them take 8 MB of memory. Log-ins are not affected.
+    /// It is read at the start. A million lines take 8 MB of memory. Log-ins are not affected.
     #[arg(long, env = "COMMON_PASSWORDS", value_name = "PATH")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
     pub common_passwords: Optional<PathBuf>,
@@ -159,23 +158,23 @@ pub struct Config {
     )]
     #[arg(default_value = "86400", value_parser = seconds(1..=315_360_000))]
     pub jwt_ttl: Duration,
-    /// Where /metrics is served instead of on the public listener.
+    /// Address at which /metrics is served, instead of on the public listener.
     #[arg(long, env = "METRICS_BIND", value_name = "ADDRESS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(|raw| address(raw, 9464)))]
     pub metrics_bind: Optional<SocketAddr>,
     /// `text` for people, `json` for machines.
     ///
-    /// No request waits for the reader of the log: past 8,192 unread lines, further ones are dropped.
+    /// No request waits for the reader of the log: past 8,192 unread lines, more lines are dropped.
     #[arg(long, env = "LOG_FORMAT", value_name = "FORMAT")]
     #[arg(default_value = "text", value_parser = setting(log_format))]
     pub log_format: LogFormat,
-    /// What is logged: a level, or directives as `shunt=debug,sqlx=warn`.
+    /// What is logged: a level, or directives such as `shunt=debug,sqlx=warn`.
     ///
     /// At level debug each request is a line.
     #[arg(long = "log", env = "RUST_LOG", value_name = "FILTER")]
     #[arg(default_value = parse::DEFAULT_LOG_FILTER, value_parser = setting(log_filter))]
     pub log_filter: String,
-    /// Collector for traces, by OTLP over HTTP, as `http://localhost:4318`. Unset: none are made.
+    /// Collector for traces, by OTLP over HTTP, such as `http://localhost:4318`. Unset: no traces.
     ///
     /// API requests are traced and, at level debug, redirects.
     #[arg(
@@ -200,7 +199,7 @@ pub struct Config {
     )]
     #[arg(default_value = "256", value_parser = mebibytes(1..=1_048_576))]
     pub cache_memory: u64,
-    /// Links cached in the process at most. Unset: as many as the memory holds.
+    /// Most links cached in the process. Unset: as many as fit into the memory.
     #[arg(long, env = "CACHE_MAX_LINKS", value_name = "N")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(|raw: &str| within(&(1..=1_000_000_000_u64), raw)))]
     pub cache_max_links: Optional<u64>,
@@ -215,14 +214,14 @@ pub struct Config {
     )]
     #[arg(default_value = "60", value_parser = seconds(1..=86_400))]
     pub cache_ttl: Duration,
-    /// Look-ups of redirects in the database at once.
+    /// Look-ups of redirects in the database at the same time.
     #[arg(long, env = "LOOKUP_CONCURRENCY", value_name = "N")]
     #[arg(default_value = "8", value_parser = number(1..=1_000_usize))]
     pub lookup_concurrency: usize,
-    /// How long a redirect waits for its click to be acknowledged: half of it for Redis, half for the database; without
-    /// Redis all of it for the database. A database that was not late yet is given 500 ms (without Redis 2000 ms).
+    /// How long a redirect waits for its click to be acknowledged: half of it for Redis, half for the database; without Redis
+    /// all of it for the database. A database that has not been late gets 500 ms (without Redis 2000 ms).
     ///
-    /// So clicks are not in memory alone while Postgres is merely busy. Once it was late it gets no more than its share,
+    /// So clicks are not only in memory while Postgres is merely busy. Once the database was late, it gets only its share,
     /// until it responds in time again.
     #[arg(
         long = "click-deadline-ms",
@@ -239,13 +238,13 @@ pub struct Config {
     )]
     #[arg(default_value = "1000", value_parser = milliseconds(10..=3_600_000))]
     pub flush_interval: Duration,
-    /// Passwords hashed at once. [default: half the cores]
+    /// Passwords hashed at the same time. [default: half the cores]
     #[arg(long, env = "HASHING_CONCURRENCY", value_name = "N")]
     #[arg(default_value = "", hide_default_value = true, value_parser = number_or((cores() / 2).max(1), 1..=1_024))]
     pub hashing_concurrency: usize,
     /// Log-in attempts per minute and address. 0: no limit.
     ///
-    /// The `LIMIT_` settings hold over all instances. From 1,000 on that of links is approximate: each instance after the
+    /// The `LIMIT_` settings hold over all instances. From 1,000 on, the limit of links is approximate: each instance after the
     /// first may let 12.5 % more through.
     #[arg(long, env = "LIMIT_LOGIN", value_name = "N")]
     #[arg(default_value = "60", value_parser = number(0..=u32::MAX))]
@@ -256,7 +255,7 @@ pub struct Config {
     pub limit_login_failures: u32,
     /// Failed log-ins per hour and account. 0: no limit.
     ///
-    /// It stops strangers: an address that logged in to the account before is stopped by its own failures alone.
+    /// It stops strangers: an address that logged in to the account before is stopped only by its own failures.
     #[arg(long, env = "LIMIT_ACCOUNT_FAILURES", value_name = "N")]
     #[arg(default_value = "100", value_parser = number(0..=u32::MAX))]
     pub limit_account_failures: u32,
@@ -264,21 +263,22 @@ pub struct Config {
     #[arg(long, env = "LIMIT_REGISTER", value_name = "N")]
     #[arg(default_value = "20", value_parser = number(0..=u32::MAX))]
     pub limit_register: u32,
-    /// Accounts made per day (UTC) and address. 0, or `LIMIT_REGISTER` 0: no limit.
+    /// Accounts created per day (UTC) and address. 0, or `LIMIT_REGISTER` 0: no limit.
     #[arg(long, env = "LIMIT_REGISTER_DAY", value_name = "N")]
     #[arg(default_value = "100", value_parser = number(0..=u32::MAX))]
     pub limit_register_day: u32,
-    /// Links made per minute and account. 0: no limit.
+    /// Links created per minute and account. 0: no limit.
     ///
-    /// Calls of `POST /urls/bulk` are counted beside it at the same rate, over the minutes that 10,000 links take: at 600 per
-    /// minute, 10,200 links in 17 minutes. Two such calls are worked on at once for an account, and eight for an address.
+    /// Calls of `POST /urls/bulk` are counted separately at the same rate, over the minutes that 10,000 links take: at 600 per
+    /// minute, 10,200 links in 17 minutes. An account may have two such calls at the same time, an address eight.
     #[arg(long, env = "LIMIT_CREATE", value_name = "N")]
     #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
     pub limit_create: u32,
-    /// What an address may add to the database in a day (UTC), with all its accounts, by links that it makes or lets grow: target, title
-    /// and tags of each, and 256 bytes. 0, or `LIMIT_CREATE` 0: no limit.
+    /// What an address may add to the database per day (UTC), with all its accounts, by links that it creates or lets grow:
+    /// target, title and tags of each link, and 256 bytes. 0, or `LIMIT_CREATE` 0: no limit.
     ///
-    /// 128 MiB are some 350,000 ordinary links, or 10,000 of the longest. Each instance after the first may let a 64th more through.
+    /// 128 MiB are some 350,000 ordinary links, or 10,000 links of the greatest length. Each instance after the first may let a
+    /// 64th more through.
     #[arg(long, env = "LIMIT_CREATE_DAY_MIB", value_name = "MIB")]
     #[arg(default_value = "128", value_parser = mebibytes(0..=1_048_576))]
     pub limit_create_day_mib: u64,
@@ -294,26 +294,28 @@ pub struct Config {
     #[arg(long, env = "CODE_LENGTH", value_name = "N")]
     #[arg(default_value = "7", value_parser = number(4..=32_usize))]
     pub code_length: usize,
-    /// Links that an account may have; further ones are answered 403. 0: no limit.
+    /// Links that an account may have; more links are refused with 403. 0: no limit.
     #[arg(long, env = "LINKS_PER_ACCOUNT", value_name = "N")]
     #[arg(default_value = "100000", value_parser = number(0..=1_000_000_000_000_u64))]
     pub links_per_account: u64,
-    /// Targets in private networks: `allow`, as people at home link to their own machines, or `refuse`, which is of all addresses and
-    /// names that are not of the public internet: what the registries of IANA say so of, names of one label, and such as `.local`,
-    /// `.internal`, `.lan`, `.corp`, `.home` and `.test`. Link-local addresses and the metadata services of clouds are always refused.
+    /// Targets in private networks: `allow`, because people at home link to their own machines, or `refuse`. `refuse` concerns
+    /// all addresses and names outside of the public internet: addresses that the registries of IANA do not call reachable,
+    /// names of one label, and names that end in `.local`, `.internal`, `.lan`, `.corp`, `.home`, `.test` and the like.
+    /// Link-local addresses and the metadata services of clouds are always refused.
     #[arg(long, env = "PRIVATE_TARGETS", value_name = "WHICH")]
     #[arg(action = ArgAction::Set, default_value = "allow", value_parser = setting(private_targets))]
     pub private_targets: bool,
-    /// A file of hosts, `*.hosts` (with all below them) and beginnings of URLs to which no link may lead, one a line; `!` before a
-    /// line is an exception, `#` a comment. Existing links to them are removed, and put back when their line goes.
+    /// A file of hosts, `*.hosts` (with all hosts below) and beginnings of URLs to which no link may lead, one per line; `!`
+    /// before a line makes an exception, `#` a comment. Existing links to them are removed, and restored when their line goes.
     ///
-    /// All spellings of a URL are the same one (`//`, `..`, percent-encoding, IPv4 in IPv6, the order of parameters; not the case of a
-    /// path). A URL with a query is of every URL with its path and with all of its parameters; as an exception, of those with no other.
-    /// A visit whose query makes a listed URL of the target, by `forward_query`, is answered as that of a removed link: 410, uncounted.
+    /// All spellings of a URL are the same URL (`//`, `..`, percent-encoding, IPv4 in IPv6, the order of parameters; but not
+    /// the case of a path). A line with a query matches every URL with its path and all of its parameters; as an exception,
+    /// only URLs without other parameters. A visit whose query turns the target into a listed URL, by `forward_query`, is
+    /// answered like a removed link: 410, uncounted.
     ///
-    /// It is read again when it changes, and upon SIGHUP; a file with a wrong line changes nothing then. All instances need the same
-    /// one; an instance without a list puts nothing back, and an empty file does. A line takes 8 bytes of memory, one with a query
-    /// about 50.
+    /// The file is read again when it changes, and on SIGHUP; a file with an invalid line is ignored then. All instances need
+    /// the same file; an instance without a list restores nothing, an empty file restores everything. A line takes 8 bytes of
+    /// memory, a line with a query about 50.
     #[arg(long, env = "BLOCKLIST", value_name = "PATH")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
     pub blocklist: Optional<PathBuf>,
@@ -328,16 +330,16 @@ pub struct Config {
     )]
     #[arg(default_value = "false", value_parser = setting(yes_or_no), action = ArgAction::Set)]
     pub noindex: bool,
-    /// Who may register: `open`, `closed`, or the domains of e-mail addresses with commas between, as example.org.
+    /// Who may register: `open`, `closed`, or the domains of e-mail addresses, separated by commas, such as example.org.
     #[arg(long, env = "REGISTRATION", value_name = "WHO")]
     #[arg(default_value = "open", value_parser = setting(Registration::parse))]
     pub registration: Registration,
-    /// Days for which a link keeps the address that it was made from, and reports of links and the audit of administrators are kept;
-    /// 0: links keep no address, and the rest is kept for a day.
+    /// Days for which a link keeps the address from which it was created, and for which reports of links and the audit are
+    /// kept; 0: links keep no address, and the rest is kept for a day.
     #[arg(long, env = "AUDIT_DAYS", value_name = "DAYS")]
     #[arg(default_value = "90", value_parser = number(0..=36_500_u32))]
     pub audit_days: u32,
-    /// Where to report a weakness: a `mailto:` or `https:` address, served in `/.well-known/security.txt`.
+    /// Contact for reports of vulnerabilities: a `mailto:` or `https:` address, served in `/.well-known/security.txt`.
     #[arg(long, env = "SECURITY_CONTACT", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(security_contact))]
     pub security_contact: Optional<String>,
@@ -345,15 +347,15 @@ pub struct Config {
     #[arg(long, env = "SITE_NAME", value_name = "NAME")]
     #[arg(default_value = "shunt", value_parser = setting(site_name))]
     pub site_name: String,
-    /// Whom visitors may ask: a `mailto:` or `https:` address, shown on the pages.
+    /// Contact for visitors: a `mailto:` or `https:` address, shown on the pages.
     #[arg(long, env = "SITE_CONTACT", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(site_contact))]
     pub site_contact: Optional<String>,
-    /// Where `/` leads in a browser, in place of the start page: an `http:` or `https:` address.
+    /// Address to which `/` redirects browsers, instead of the start page: an `http:` or `https:` address.
     #[arg(long, env = "HOME_REDIRECT", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(home_redirect))]
     pub home_redirect: Optional<String>,
-    /// Proxies whose X-Forwarded-For is trusted: networks with commas between, as 10.0.0.0/8.
+    /// Proxies whose X-Forwarded-For is trusted: networks, separated by commas, such as 10.0.0.0/8.
     #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]
     pub trusted_proxies: Networks,
@@ -366,7 +368,7 @@ pub struct Config {
     /// Files that hold secrets.
     #[command(flatten)]
     pub secret_files: SecretFiles,
-    /// A file of lines `NAME=value`, read at start and again upon SIGHUP, whose values of `RUST_LOG`, `LIMIT_*` and
+    /// A file of lines `NAME=value`, read at the start and again on SIGHUP. Its values of `RUST_LOG`, `LIMIT_*` and
     /// `LINKS_PER_ACCOUNT` win over flags and environment. Its other lines are ignored.
     #[arg(long, env = "SETTINGS_FILE", value_name = "PATH")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]

@@ -40,7 +40,9 @@ pub(super) fn within<T: FromStr + PartialOrd + Display>(
 /// An address with a port, such as one with `port`.
 pub(super) fn address(raw: &str, port: u16) -> Result<SocketAddr, String> {
     raw.parse().map_err(|_| {
-        format!("`{raw}` is not an address; give one such as 127.0.0.1:{port} or [::]:{port}")
+        format!(
+            "`{raw}` is not an address; give an address such as 127.0.0.1:{port} or [::]:{port}"
+        )
     })
 }
 
@@ -58,7 +60,7 @@ pub(super) fn networks(raw: &str) -> Result<Vec<IpNet>, String> {
             .parse()
             .or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
         network.map_err(|_| {
-            format!("`{part}` is not a network; give one such as 10.0.0.0/8 or an address")
+            format!("`{part}` is not a network; give a network such as 10.0.0.0/8, or an address")
         })
     };
     raw.split(',')
@@ -84,7 +86,7 @@ pub(super) fn database(raw: &str) -> Result<DatabaseUrl, String> {
         let names_file = !path.is_empty() && !path.ends_with('/') && path != ":memory:";
         return names_file
             .then(|| DatabaseUrl::Sqlite(Path::new(path).to_owned()))
-            .ok_or_else(|| "names no file; give one such as sqlite://data/shunt.db".into());
+            .ok_or_else(|| "names no file; give a file such as sqlite://data/shunt.db".into());
     }
     if raw.starts_with("postgres://") || raw.starts_with("postgresql://") {
         return postgres(raw).map(DatabaseUrl::Postgres);
@@ -144,7 +146,7 @@ pub(super) fn security_contact(raw: &str) -> Result<String, String> {
         Ok(raw.to_owned())
     } else {
         Err(format!(
-            "`{raw}` is not a contact; give one such as mailto:security@example.org"
+            "`{raw}` is not a contact; give an address such as mailto:security@example.org"
         ))
     }
 }
@@ -160,11 +162,12 @@ pub(super) fn site_name(raw: &str) -> Result<String, String> {
 
 /// Whom visitors may ask.
 pub(super) fn site_contact(raw: &str) -> Result<String, String> {
-    security_contact(raw)
-        .map_err(|_| format!("`{raw}` is not a contact; give one such as mailto:links@example.org"))
+    security_contact(raw).map_err(|_| {
+        format!("`{raw}` is not a contact; give an address such as mailto:links@example.org")
+    })
 }
 
-/// Where the start page leads.
+/// The address to which the start page redirects.
 pub(super) fn home_redirect(raw: &str) -> Result<String, String> {
     let url = Url::parse(raw).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
@@ -174,7 +177,9 @@ pub(super) fn home_redirect(raw: &str) -> Result<String, String> {
             .as_str()
             .to_owned()
     })
-    .ok_or_else(|| format!("`{raw}` is not an address; give one such as https://example.org"))
+    .ok_or_else(|| {
+        format!("`{raw}` is not an address; give an address such as https://example.org")
+    })
 }
 
 /// The address of a Postgres.
@@ -238,11 +243,11 @@ pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, String> {
         number => number.parse::<u32>().ok(),
     };
     if urls.iter().any(|url| database(url).is_none()) {
-        return wrong("names no database by a number; give one such as redis://HOST:PORT/0");
+        return wrong("the path must be the number of a database, such as redis://HOST:PORT/0");
     }
     if urls.len() > 1 {
         if urls.iter().any(|url| database(url) != Some(0)) {
-            return wrong("a cluster has no databases but 0; leave the number out");
+            return wrong("a cluster has only database 0; leave the number out");
         }
         if urls.iter().any(|url| url.scheme() != urls[0].scheme()) {
             return wrong("servers of one cluster are all redis:// or all rediss://");
@@ -277,7 +282,7 @@ pub(super) fn jwt_secret(raw: &str) -> Result<TokenSecret, String> {
             TokenSecret::MIN_BYTES
         ),
         WeakSecret::Monotonous => {
-            format!("repeats a few characters, and can be guessed; give a random one, {GIVE}")
+            format!("repeats a few characters, so it can be guessed; give a random secret, {GIVE}")
         }
     })
 }
@@ -323,7 +328,8 @@ pub(super) fn collector(raw: &str) -> Result<Url, String> {
     match Url::parse(raw) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
         _ => Err(
-            "is not an http:// or https:// address; give one such as http://localhost:4318".into(),
+            "is not an http:// or https:// address; give an address such as http://localhost:4318"
+                .into(),
         ),
     }
 }

@@ -85,8 +85,8 @@ impl Reloaded {
 }
 
 impl Config {
-    /// The settings that may change: those of `SETTINGS_FILE`, where it names them. Its other lines are ignored, so that it
-    /// may be the file that a service manager makes the environment of.
+    /// The settings that may change, as far as `SETTINGS_FILE` names them. Its other lines are ignored, so that it may be the
+    /// environment file of a service manager.
     ///
     /// # Errors
     /// The file cannot be read, or a value of it is wrong.

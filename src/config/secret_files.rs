@@ -80,7 +80,7 @@ impl SecretFiles {
         Ok(())
     }
 
-    /// The value of a setting in its file. Where the setting is given itself, too, it is not known which one is meant.
+    /// The value of a setting from its file. If the setting itself is given, too, it is unknown which value is meant.
     pub(super) fn value<T>(
         &self,
         name: &str,

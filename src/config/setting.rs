@@ -49,7 +49,7 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Setting<T> {
     }
 }
 
-/// A setting that is absent where the text is empty.
+/// A setting that is absent if the text is empty.
 pub(super) fn optional<T>(
     parse: impl Fn(&str) -> Result<T, String> + Send + Sync + 'static,
 ) -> Setting<Option<T>> {

@@ -54,7 +54,7 @@ fn a_wrong_setting_is_named_with_its_remedy() {
     for (flag, name) in [
         (
             "--bind=here",
-            "BIND: `here` is not an address; give one such as 127.0.0.1:8000 or [::]:8000",
+            "BIND: `here` is not an address; give an address such as 127.0.0.1:8000 or [::]:8000",
         ),
         (
             "--database-max-connections=0",
@@ -69,7 +69,7 @@ fn a_wrong_setting_is_named_with_its_remedy() {
         ("--redis-url=redis://a/x", "REDIS_URL: names no database"),
         (
             "--redis-url=redis://a/1,redis://b/1",
-            "REDIS_URL: a cluster has no databases but 0",
+            "REDIS_URL: a cluster has only database 0",
         ),
         (
             "--redis-url=redis://a,rediss://b",

@@ -1,4 +1,4 @@
-//! Keys for programs: what they may do, and what their owners see of them.
+//! API keys: what they may do, and what their owners see of them.
 
 use super::Timestamp;
 
@@ -11,11 +11,11 @@ pub enum Scope {
     Write,
 }
 
-/// The owner's name for a key: 1 to 100 characters, none of them a control character.
+/// The owner's name for a key: 1 to 100 characters, without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyName(String);
 
-/// Why a text is no name of a key; its text is for the client.
+/// Why a text is not the name of a key; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("name: must be 1 to 100 characters, without control characters")]
 pub struct InvalidKeyName;

@@ -5,7 +5,7 @@ use super::{EmailAddress, RemovalStatus, SearchText, ShortCode, TargetUrl, Times
 /// A part of a list by falling numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Newest<T> {
-    /// Entries, the newest first: fewer than asked for, even none, also where others come later.
+    /// Entries, the newest first: perhaps fewer than requested, or no entries, even if more follow.
     pub entries: Vec<T>,
     /// The number before which others may come.
     pub next: Option<i64>,
@@ -14,11 +14,11 @@ pub struct Newest<T> {
 /// Which entries of a list are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct NewestWanted {
-    /// Those with this text in them.
+    /// Entries with this text in them.
     pub text: Option<SearchText>,
-    /// Those of this account.
+    /// Entries of this account.
     pub owner: Option<UserId>,
-    /// Those before this number.
+    /// Entries before this number.
     pub before: Option<i64>,
     /// How many at most.
     pub limit: u32,
@@ -31,7 +31,7 @@ pub struct SeenLink {
     pub id: i64,
     /// Its code.
     pub code: ShortCode,
-    /// Where it leads.
+    /// Its target.
     pub target: TargetUrl,
     /// Whose it is.
     pub owner: UserId,
@@ -41,7 +41,7 @@ pub struct SeenLink {
     pub created_at: Timestamp,
     /// Whether its owner has it switched on.
     pub is_active: bool,
-    /// How it is answered, where it was removed.
+    /// The status of its answers, if it was removed.
     pub removed: Option<RemovalStatus>,
 }
 
@@ -69,13 +69,13 @@ pub struct Report {
     pub id: i64,
     /// The link's code.
     pub code: ShortCode,
-    /// Where it leads.
+    /// Its target.
     pub target: TargetUrl,
     /// Whether the link is removed by now.
     pub removed: Option<RemovalStatus>,
     /// Why it was reported.
     pub reason: String,
-    /// A hash of the client's address: that of no other client.
+    /// A keyed hash of the client's address.
     pub reporter: String,
     /// When.
     pub reported_at: Timestamp,
@@ -92,7 +92,7 @@ pub struct AuditEntry {
     pub user: Option<UserId>,
     /// The address of the administrator's client, or a word for the command line.
     pub address: String,
-    /// What was done: `remove`, `take_back`, `grant`, `reset_password`.
+    /// What was done: `remove`, `revoke`, `grant`, `reset_password`.
     pub action: String,
     /// To what.
     pub subject: String,

@@ -17,7 +17,7 @@ use canonical::{Canonical, hash};
 
 mod canonical;
 
-/// Parameters that a visitor may have added where the list has an entry with a query: redirects are no place to read thousands.
+/// Parameters that a visitor may have added if the list has an entry with a query: a redirect must not read thousands.
 const MAX_FORWARDED: usize = 100;
 
 /// Which targets are refused.
@@ -28,17 +28,17 @@ pub struct Blocklist {
     digest: String,
 }
 
-/// The first line of a list that is no entry.
+/// The first line of a list that is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct InvalidBlocklist {
     /// The line, from 1 up.
     pub line: usize,
-    /// Why it is none.
+    /// Why it is invalid.
     pub why: InvalidEntry,
 }
 
-/// Why a line is no entry.
+/// Why a line is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEntry {
     /// See [`InvalidHostPattern`].
@@ -128,7 +128,7 @@ struct Entries {
 struct QueryEntry {
     /// Of host and path.
     place: u64,
-    /// The least of its parameters, and the others: one that a URL must have is looked up.
+    /// The least of its parameters, and the others: a URL must have it, so it is looked up.
     first: u64,
     rest: Box<[u64]>,
 }
@@ -136,9 +136,9 @@ struct QueryEntry {
 /// Which URLs with a query an entry with a query is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parameters {
-    /// Those that have its parameters, and maybe others.
+    /// URLs that have its parameters, and maybe others.
     AtLeast,
-    /// Those that have its parameters only: what another one does to the page is not known.
+    /// URLs that have only its parameters: it is unknown what another parameter does to the page.
     Exactly,
 }
 
@@ -222,7 +222,7 @@ impl Entries {
 }
 
 #[derive(Default)]
-struct Gathered {
+struct ListBuilder {
     hosts: Vec<u64>,
     tops: Vec<u64>,
     prefixes: Vec<u64>,
@@ -230,7 +230,7 @@ struct Gathered {
     queries: Vec<QueryEntry>,
 }
 
-impl Gathered {
+impl ListBuilder {
     fn add(&mut self, entry: Entry) {
         match entry {
             Entry::Hosts(HostPattern::One(host)) => self.hosts.push(hash(&*host)),
@@ -271,9 +271,9 @@ impl Blocklist {
     /// Reads a whole list. `digest` names it.
     ///
     /// # Errors
-    /// The first line that is no entry.
+    /// The first invalid line.
     pub fn parse(text: &str, digest: String) -> Result<Self, InvalidBlocklist> {
-        let (mut blocked, mut excepted) = (Gathered::default(), Gathered::default());
+        let (mut blocked, mut excepted) = (ListBuilder::default(), ListBuilder::default());
         for (at, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -332,7 +332,7 @@ impl Blocklist {
         !self.blocked.queries.is_empty() || !self.excepted.queries.is_empty()
     }
 
-    /// The name of the list; empty where there is none.
+    /// The name of the list; empty without a list.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
@@ -373,8 +373,8 @@ impl CurrentBlocklist {
             .store(looks_at_queries, Ordering::Release);
     }
 
-    /// Whether the query of a URL may decide whether it is blocked: where it does not, a target that was looked at need not be looked
-    /// at again with a visitor's query.
+    /// Whether the query of a URL may decide whether it is blocked: if not, a target that was checked need not be checked again
+    /// with a visitor's query.
     #[must_use]
     pub fn looks_at_queries(&self) -> bool {
         self.0.looks_at_queries.load(Ordering::Acquire)

@@ -60,13 +60,13 @@ impl Dimension {
     }
 }
 
-/// Only clicks with this value; `None` is for those of which it is not known.
+/// Only clicks with this value; `None` selects clicks whose value is unknown.
 pub type Filter = (Dimension, Option<String>);
 
 /// What is known of a click; most classes have many clicks.
 ///
 /// It is kept as it travels with batches: the values in the order of [`Dimension::ALL`], each after the number of its bytes,
-/// which is 0 where it is not known. So a batch copies a class without looking at its values.
+/// which is 0 if the value is unknown. So a batch copies a class without looking at its values.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClickClass {
     packed: Box<[u8]>,
@@ -76,7 +76,7 @@ impl ClickClass {
     /// Bytes of the longest value, as long as a host can be.
     pub const MAX_VALUE: usize = 253;
 
-    /// That of a click of which nothing is known.
+    /// The class of a click of which nothing is known.
     #[must_use]
     pub fn unknown() -> Self {
         Self {
@@ -107,7 +107,7 @@ impl ClickClass {
         Self::of(values)
     }
 
-    /// The class of clicks that another service counted: they are no people.
+    /// The class of clicks that another service counted: they do not count as people.
     #[must_use]
     pub fn imported() -> Self {
         Self::unknown()
@@ -115,7 +115,7 @@ impl ClickClass {
             .with(Dimension::Bot, Some("true"))
     }
 
-    /// Its value; `None` if it is not known.
+    /// Its value; `None` if it is unknown.
     #[must_use]
     pub fn value(&self, dimension: Dimension) -> Option<&str> {
         let mut rest = &*self.packed;
@@ -132,7 +132,7 @@ impl ClickClass {
         &self.packed
     }
 
-    /// Takes the packed form of one class from the front of these bytes; `None` where there is none.
+    /// Takes the packed form of one class from the front of these bytes; `None` if there is no class.
     #[must_use]
     pub fn take_packed<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = *bytes;
@@ -144,7 +144,7 @@ impl ClickClass {
         Some(packed)
     }
 
-    /// Reads the packed form of one class; `None` where a value is no text. Values that no class can have are not known.
+    /// Reads the packed form of one class; `None` if a value is not text. Values that no class can have are unknown.
     #[must_use]
     pub fn of_packed(packed: &[u8]) -> Option<Self> {
         let mut rest = packed;
@@ -159,13 +159,13 @@ impl ClickClass {
         Dimension::ALL.map(|dimension| self.value(dimension))
     }
 
-    /// The class of which nothing is known but whether it is that of a known bot, as it is of this one.
+    /// The class that keeps only whether this class is a known bot's.
     #[must_use]
-    pub fn bot_alone(&self) -> Self {
+    pub fn bot_flag_only(&self) -> Self {
         Self::unknown().with(Dimension::Bot, self.value(Dimension::Bot))
     }
 
-    /// Whether it is that of a known bot.
+    /// Whether it is a known bot's.
     #[must_use]
     pub fn is_bot(&self) -> bool {
         self.value(Dimension::Bot) == Some("true")

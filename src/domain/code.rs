@@ -4,14 +4,14 @@ use std::fmt;
 
 use compact_str::CompactString;
 
-/// The characters of generated codes, without those that look alike: `0 O 1 I l o`.
+/// The characters of generated codes, without characters that look alike: `0 O 1 I l o`.
 const ALPHABET: &[u8; 56] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz";
 
-/// Of the codes of one length, one in so many may be in use before new ones are longer: guesses stay in vain, and a draw is
-/// hardly ever taken.
+/// Of the codes of a length, one in this many may be in use before new codes are longer: so guessing is in vain, and a drawn
+/// code is hardly ever taken.
 const CODES_PER_LINK: u128 = 100_000;
 
-/// Length of a code that a program chooses: such codes are not those that the service draws.
+/// Length of a code that a program chooses: such codes differ from the codes that the service draws.
 const CHOSEN_LENGTH: usize = 9;
 
 /// Longest string that is looked up as a code.
@@ -69,9 +69,9 @@ impl ShortCode {
     }
 }
 
-/// The length of new codes where so many are in use: at least `shortest`, and such that at most one in 100,000 codes of this
-/// length is in use. All are taken for codes of this length: shorter ones are few, since each length has 56 times as many as
-/// the one before.
+/// The length of new codes when this many are in use: at least `shortest`, and such that at most one in 100,000 codes of this
+/// length is in use. All are counted as codes of this length: shorter codes are few, because each length has 56 times as many
+/// codes as the length before.
 #[must_use]
 pub fn code_length(shortest: usize, in_use: u64) -> usize {
     let needed = u128::from(in_use) * CODES_PER_LINK;
@@ -105,7 +105,7 @@ impl CustomCode {
     /// Shorter codes may be drawn, and may be words of pages to come.
     const MIN_LENGTH: usize = 4;
 
-    /// Checks a code; `is_reserved` says which words are not to be had.
+    /// Checks a code; `is_reserved` says which words are reserved.
     ///
     /// # Errors
     /// [`InvalidCustomCode`] says which rule it breaks.

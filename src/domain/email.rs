@@ -18,7 +18,7 @@ const MAX_LENGTH: usize = 254;
 #[derive(Clone, PartialEq, Eq)]
 pub struct EmailAddress(String);
 
-/// Why a string is no e-mail address; its text is for the client.
+/// Why a string is not an e-mail address; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("email: this is not a valid e-mail address")]
 pub struct InvalidEmail;
@@ -107,7 +107,7 @@ fn local_key(local: &str) -> String {
     lower.nfkc().collect::<String>().replace('ς', "σ")
 }
 
-/// `"ada"` is `ada` (RFC 5321, 4.1.2); quotes around what has to be quoted stay.
+/// `"ada"` is `ada` (RFC 5321, 4.1.2); necessary quotes stay.
 fn without_quotes(local: &str) -> Cow<'_, str> {
     let Some(quoted) = local
         .strip_prefix('"')
@@ -132,7 +132,7 @@ fn without_quotes(local: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a host can have this name: once written in ASCII it has letters, digits and hyphens, and is no address.
+/// Whether a host can have this name: once written in ASCII it has letters, digits and hyphens, and is not an IP address.
 fn is_host_name(domain: &str) -> bool {
     // `Host` would take %2e for a dot.
     let Ok(Host::Domain(name)) = Host::parse(domain) else {

@@ -23,7 +23,7 @@ pub fn canonical_address(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The same of a network. `None`: it has all of a form, which is no network of IPv4.
+/// The same of a network. `None`: it contains a whole form, and so more than a network of IPv4.
 pub(super) fn canonical_network(network: IpNet) -> Option<IpNet> {
     let IpNet::V6(outer) = network else {
         return Some(network);
@@ -34,13 +34,13 @@ pub(super) fn canonical_network(network: IpNet) -> Option<IpNet> {
             let bits = (bits - before).min(32);
             Some(IpNet::new(inner.into(), bits).ok()?)
         }
-        // A client of IPv6 has a /64, and there is no IPv4 address in the first 64 bits of these forms.
+        // A client of IPv6 has a /64, and the first 64 bits of these forms contain no IPv4 address.
         Some((_, LOW)) if bits > 64 => None,
         _ => Some(network),
     }
 }
 
-/// The IPv4 address that an IPv6 address is another way to write, and the bits before it.
+/// The IPv4 address of which an IPv6 address is another spelling, and the bits before it.
 fn written(address: Ipv6Addr) -> Option<(Ipv4Addr, u8)> {
     match address.segments() {
         // `::` and `::1` are addresses of their own.
@@ -96,7 +96,7 @@ pub(super) mod tests {
         (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
     }
 
-    /// An IPv4 address in each form that is another way to write it.
+    /// An IPv4 address in each form that is another spelling of it.
     pub(in crate::domain) fn written_as(address: Ipv4Addr) -> Vec<String> {
         let (high, low) = halves(address);
         vec![
@@ -112,7 +112,7 @@ pub(super) mod tests {
         ]
     }
 
-    /// An IPv4 address in each form that leads to it besides.
+    /// An IPv4 address in each further form that leads to it.
     pub(in crate::domain) fn carried_in(address: Ipv4Addr) -> Vec<String> {
         let [a, b, c, d] = address.octets();
         let (high, low) = halves(address);

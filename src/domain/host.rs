@@ -69,7 +69,7 @@ fn parsed(raw: &str) -> Result<String, InvalidHostPattern> {
 /// One host, or a host with all below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostPattern {
-    /// `example.org`: this host alone.
+    /// `example.org`: only this host.
     One(Box<str>),
     /// `*.example.org`: this host and every host below it.
     AndBelow(Box<str>),
@@ -81,8 +81,8 @@ pub enum InvalidHostPattern {
     /// No host.
     #[error("must be a host such as example.org, or *.example.org")]
     NoHost,
-    /// Everybody may have a name below this one: `com`, `co.uk`, `github.io`.
-    #[error("must not be all of a public suffix, below which others have their names")]
+    /// Everybody may have a name below this host: `com`, `co.uk`, `github.io`.
+    #[error("must not be a public suffix, such as co.uk: the hosts of many owners end in it")]
     PublicSuffix,
 }
 
@@ -110,7 +110,7 @@ impl HostPattern {
         Ok(Self::AndBelow(host.into()))
     }
 
-    /// Whether a host, in its one spelling, is one of these.
+    /// Whether a host, in its one spelling, matches.
     #[must_use]
     pub fn matches(&self, host: &str) -> bool {
         match self {
@@ -161,7 +161,7 @@ mod tests {
             ("[2001:DB8::1]", "[2001:db8::1]"),
             ("*.Example.org", "*.example.org"),
             ("localhost", "localhost"),
-            // Browsers look it up, so that it has to be possible to remove it.
+            // Browsers look it up, so it must be possible to remove it.
             ("a*b.example.org", "a*b.example.org"),
         ] {
             assert_eq!(HostPattern::parse(raw).unwrap().to_string(), shown, "{raw}");

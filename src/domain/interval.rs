@@ -10,19 +10,19 @@ const SECONDS: i64 = 900;
 pub struct Interval(i32);
 
 impl Interval {
-    /// The first one that a click can be in: databases keep 0 for clicks from before they noted intervals.
+    /// The first interval of a click: databases keep 0 for clicks from before they stored intervals.
     pub const FIRST: Self = Self(1);
 
-    /// The last one that there is.
+    /// The last interval.
     pub const LAST: Self = Self(i32::MAX);
 
-    /// The one that a moment is in; those of 1970's first quarter of an hour and before are in [`Interval::FIRST`].
+    /// The interval of a moment; moments before the second quarter of an hour of 1970 are in [`Interval::FIRST`].
     #[must_use]
     pub fn of(moment: Timestamp) -> Self {
         Self::from_number(moment.micros().div_euclid(SECONDS * 1_000_000))
     }
 
-    /// The first one that starts at a moment or later.
+    /// The first interval that starts at a moment or later.
     #[must_use]
     pub fn not_before(moment: Timestamp) -> Self {
         let within = Self::of(moment);
@@ -52,7 +52,7 @@ impl Interval {
         Timestamp::from_micros(i64::from(self.0) * SECONDS * 1_000_000).unwrap_or(Timestamp::MAX)
     }
 
-    /// The first one of its day (UTC).
+    /// The first interval of its day (UTC).
     #[must_use]
     pub fn start_of_day(self) -> Self {
         Self::from_number((self.0 - self.0.rem_euclid(96)).into())

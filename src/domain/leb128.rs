@@ -9,7 +9,7 @@ pub fn put_number(packed: &mut Vec<u8>, mut number: u64) {
     packed.push((number & 0x7f) as u8);
 }
 
-/// Takes a number from the front; `None` where there is none, or one of more than 64 bits.
+/// Takes a number from the front; `None` if there is no number, or a number of more than 64 bits.
 pub fn take_number(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {

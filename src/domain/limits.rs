@@ -1,6 +1,6 @@
 //! What an account or an address may do.
 
-/// How often actions are allowed, and how much an account may keep; 0 is no limit.
+/// How often actions are allowed, and how much an account may keep; 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Log-in attempts per minute and address.

@@ -54,7 +54,7 @@ pub struct Link {
     pub created_at: Timestamp,
     /// When its properties were changed last, or it was created.
     pub updated_at: Timestamp,
-    /// How it is answered, where it was removed.
+    /// The status of its answers, if it was removed.
     pub removed: Option<RemovalStatus>,
 }
 
@@ -136,9 +136,9 @@ pub struct LinkTarget {
     pub target: TargetUrl,
     /// An inactive link does not redirect, nor does a removed one, which is inactive for versions that know no removals.
     pub is_active: bool,
-    /// How it is answered, where it was removed.
+    /// The status of its answers, if it was removed.
     pub removed: Option<RemovalStatus>,
-    /// The moment from which it does not redirect any more.
+    /// The moment from which it no longer redirects.
     pub expires_at: Option<Timestamp>,
     /// Whether it has a number of clicks after which it ends: the database grants each.
     pub is_limited: bool,

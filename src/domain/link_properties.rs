@@ -15,7 +15,7 @@ pub struct LinkProperties {
     pub title: Option<Title>,
     /// Words that group the owner's links.
     pub tags: Tags,
-    /// The moment from which the link does not redirect any more.
+    /// The moment from which the link no longer redirects.
     pub expires_at: Option<Timestamp>,
     /// Redirects that are answered in all.
     pub max_clicks: Option<MaxClicks>,
@@ -62,7 +62,7 @@ impl<T: Clone> FieldEdit<T> {
 }
 
 impl<T> FieldEdit<T> {
-    /// The same of a parsed value; one that is parsed to nothing is taken away.
+    /// The same of a parsed value; an empty value removes the property.
     ///
     /// # Errors
     /// Those of `parse`.
@@ -77,10 +77,10 @@ impl<T> FieldEdit<T> {
         })
     }
 
-    /// The new value, where there is one; `None` where it stays.
+    /// The new value, if there is a new value; `None` keeps the old value.
     ///
     /// # Errors
-    /// What `cleared` returns, where the value is taken away.
+    /// What `cleared` returns, if the value is removed.
     pub fn value<E>(self, cleared: impl FnOnce() -> Result<T, E>) -> Result<Option<T>, E> {
         match self {
             Self::Keep => Ok(None),
@@ -90,18 +90,18 @@ impl<T> FieldEdit<T> {
     }
 }
 
-/// A change of some properties; `None` leaves one as it is.
+/// A change of some properties; `None` leaves a property as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkEdit {
     /// Another target.
     pub target: Option<TargetUrl>,
     /// Switched on or off.
     pub is_active: Option<bool>,
-    /// Another title, or none.
+    /// A new title, or no title.
     pub title: FieldEdit<Title>,
     /// Other tags.
     pub tags: Option<TagEdit>,
-    /// Another end, or none.
+    /// A new end, or no end.
     pub expires_at: FieldEdit<Timestamp>,
     /// Another number of redirects, or any.
     pub max_clicks: FieldEdit<MaxClicks>,
@@ -113,7 +113,7 @@ impl LinkEdit {
     /// These properties, changed.
     ///
     /// # Errors
-    /// [`InvalidProperty::ManyTags`] where the tags that are added are too many beside those of the link.
+    /// [`InvalidProperty::ManyTags`] if the link would have too many tags.
     pub fn apply(&self, to: &LinkProperties) -> Result<LinkProperties, InvalidProperty> {
         let edit = self.clone();
         Ok(LinkProperties {
@@ -138,7 +138,7 @@ pub enum TagEdit {
     Set(Tags),
     /// It has these tags, too.
     Add(Tags),
-    /// It has none of these tags any more.
+    /// Removes these tags.
     Remove(Tags),
 }
 
@@ -181,14 +181,14 @@ pub enum InvalidProperty {
     MaxClicks,
 }
 
-/// A link's name: 1 to 200 characters, none of them a control character.
+/// A link's name: 1 to 200 characters, without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Title(Box<str>);
 
 impl Title {
     const MAX_CHARS: usize = 200;
 
-    /// An empty title is none.
+    /// An empty title means no title.
     ///
     /// # Errors
     /// [`InvalidProperty`] says which rule it breaks.
@@ -202,7 +202,7 @@ impl Title {
         Ok(Self::from_stored(raw))
     }
 
-    /// A title from the database; an empty one is none.
+    /// A title from the database; an empty title means no title.
     #[must_use]
     pub fn from_stored(raw: &str) -> Option<Self> {
         (!raw.is_empty()).then(|| Self(raw.into()))

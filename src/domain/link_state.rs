@@ -1,4 +1,4 @@
-//! Whether a link is followed, or why not: the one place that decides it.
+//! Whether a link is followed, or why not: only this file decides it.
 
 use super::RemovalStatus;
 

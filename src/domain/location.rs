@@ -1,4 +1,4 @@
-//! The `Location` of a redirect: a target as a URI (RFC 3986), with a visitor's query where the link wants it.
+//! The `Location` of a redirect: a target as a URI (RFC 3986), with a visitor's query if the link wants it.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -51,7 +51,7 @@ impl Location {
         Self(location.into())
     }
 
-    /// A location from a cache; `None` when it is no URI, or a URI that would be written in another way.
+    /// A location from a cache; `None` if it is not a URI, or a URI that would be written in another way.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         authority(raw)?;
@@ -102,7 +102,7 @@ impl Location {
         Ok(Some(Self(merged.into())))
     }
 
-    /// Whether [`Location::with_query`] has room for a query; nothing is made where that is plain.
+    /// Whether [`Location::with_query`] has room for a query; usually its length is enough to tell.
     ///
     /// # Errors
     /// [`LocationTooLong`].
@@ -132,8 +132,8 @@ pub(super) fn authority(raw: &str) -> Option<&str> {
     (http && host).then_some(authority)
 }
 
-/// The parameters of the first query that the second has, too, by their names. Each query is gone through once, and takes little
-/// more than its bytes: a stranger chooses the second.
+/// The parameters of the first query that the second has, too, by their names. Each query is read once, and takes little more
+/// memory than its bytes: a stranger chooses the second.
 fn replaced<'a>(own: &'a str, added: &str) -> HashSet<Cow<'a, [u8]>, RandomState> {
     let mut found: HashMap<Cow<'a, [u8]>, bool, RandomState> = HashMap::default();
     if !own.is_empty() {

@@ -12,7 +12,7 @@ pub enum NamedUser {
 }
 
 impl NamedUser {
-    /// The account that a text names; `None` for anything that can name none.
+    /// The account that a text names; `None` if it cannot name an account.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         let raw = raw.trim();

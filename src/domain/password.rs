@@ -5,10 +5,10 @@ use unicode_normalization::UnicodeNormalization;
 /// Number of characters of a password (contract).
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
 
-/// A password: of 8 to 128 characters where it is a new one. Deliberately without `Debug`, `Display`, `Clone` and `Serialize`.
+/// A password: a new password has 8 to 128 characters. Deliberately without `Debug`, `Display`, `Clone` and `Serialize`.
 pub struct Password {
     prepared: String,
-    /// As it was given, if that is another text.
+    /// As it was given, if that differs.
     given: Option<String>,
 }
 
@@ -39,13 +39,13 @@ impl Password {
         Self { prepared, given }
     }
 
-    /// The bytes to be hashed; for `accounts` alone.
+    /// The bytes to be hashed; only for `accounts`.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
         self.prepared.as_bytes()
     }
 
-    /// The bytes as they were given, if they are others: the versions before hashed those. For `accounts` alone.
+    /// The bytes as they were given, if they differ: earlier versions hashed those. Only for `accounts`.
     #[must_use]
     pub fn expose_given(&self) -> Option<&[u8]> {
         self.given.as_deref().map(str::as_bytes)

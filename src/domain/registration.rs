@@ -45,7 +45,7 @@ impl Registration {
                 let ascii = normal(domain).filter(|ascii| ascii.contains('.'));
                 ascii.ok_or_else(|| {
                     format!(
-                        "`{domain}` is no domain; give open, closed, or domains such as example.org"
+                        "`{domain}` is not a domain; give open, closed, or domains such as example.org"
                     )
                 })
             })
@@ -62,7 +62,7 @@ impl Registration {
         matches!(self, Self::Closed)
     }
 
-    /// The domains at which an address has to be, for people; `None`: at any.
+    /// The permitted domains of addresses, for people; `None`: any domain.
     #[must_use]
     pub fn domains(&self) -> Option<String> {
         match self {
@@ -92,7 +92,7 @@ impl Registration {
     }
 }
 
-/// A domain in punycode and lower case; `None` for a text that is none.
+/// A domain in punycode and lower case; `None` for a text that is not a domain.
 fn normal(domain: &str) -> Option<String> {
     let ascii = idna::domain_to_ascii(domain).ok()?;
     let is_domain = ascii

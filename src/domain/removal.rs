@@ -170,7 +170,7 @@ pub enum InvalidRemoval {
     ControlInReason,
 }
 
-/// Bits that the addresses of one client of IPv6 have in common.
+/// Bits that the addresses of one IPv6 client have in common.
 const CLIENT_V6: u8 = 64;
 
 /// Addresses that begin with the same bits. IPv4 written as IPv6 is IPv4. A client of IPv6 has a /64, of which a link keeps no more: that is
@@ -179,8 +179,8 @@ const CLIENT_V6: u8 = 64;
 pub struct AddressRange(IpNet);
 
 impl AddressRange {
-    /// An address, or a range such as `2001:db8::/32`; `None` for anything else. More than 2^24 addresses of IPv4, or than a
-    /// provider has of IPv6, are no range.
+    /// An address, or a range such as `2001:db8::/32`; `None` for anything else. A range of more than 2^24 addresses of IPv4,
+    /// or of more than a provider has of IPv6, is refused.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         let range = match raw.parse::<IpAddr>() {
@@ -201,7 +201,7 @@ impl AddressRange {
         (range.prefix_len() >= least).then_some(Self(range))
     }
 
-    /// Whether all of another range is in this one.
+    /// Whether another range is wholly within this range.
     #[must_use]
     pub fn contains(&self, other: Self) -> bool {
         self.0.contains(&other.0)
@@ -231,12 +231,12 @@ pub struct Removal {
     pub reason: String,
     /// How its links are answered.
     pub status: RemovalStatus,
-    /// Whose work it was; `None`: an operator's on the command line, or the service's own.
+    /// The administrator; `None`: an operator on the command line, or the service itself.
     pub removed_by: Option<UserId>,
     /// When.
     pub removed_at: Timestamp,
-    /// When it was taken back.
-    pub taken_back_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
     /// How many links it covers now; 100,000 stands for as many or more.
     pub links: u64,
     /// Whether links are still being looked through, to be removed or put back.

@@ -27,7 +27,7 @@ pub enum InvalidSearch {
 }
 
 impl SearchTag {
-    /// White space around the tag is dropped, as it is where a link gets its tags.
+    /// White space around the tag is dropped, as in the tags of links.
     ///
     /// # Errors
     /// [`InvalidSearch::Tag`].
@@ -45,7 +45,7 @@ impl SearchTag {
     }
 }
 
-/// Which links of an owner are wanted: those that have all of it.
+/// Which links of an owner are wanted: links that match all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkFilter {
     /// Words that are in code, target or title.

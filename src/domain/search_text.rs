@@ -7,10 +7,10 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 /// Longest text that is searched for, in bytes.
 const MAX_TEXT: usize = 200;
 
-/// Words that all have to be in what is found, each anywhere and in any case; without control characters.
+/// Words that must all be in what is found, each anywhere and in any case; without control characters.
 #[derive(Clone, Debug)]
 pub struct SearchText {
-    /// In their folded form. No word is part of another one: it would be found with that one.
+    /// In their folded form. No word is part of another word: it would be found together with it.
     words: Box<[Box<str>]>,
     /// Finds all words at once: to look for each by itself would read a text once for each.
     automaton: AhoCorasick,
@@ -30,7 +30,7 @@ impl Eq for SearchText {}
 pub struct InvalidSearchText;
 
 impl SearchText {
-    /// A text without words is no condition: every link matches.
+    /// A text without words is not a condition: every link matches.
     ///
     /// # Errors
     /// [`InvalidSearchText`].
@@ -81,7 +81,7 @@ impl TextFinder<'_> {
         fold(text, &mut self.folded);
         let mut missing = self.words.patterns_len();
         let mut is_found = [false; MAX_TEXT];
-        // No word is part of another one, so at most one ends at each byte.
+        // No word is part of another word, so at most one word ends at each byte.
         for found in self.words.find_overlapping_iter(&self.folded) {
             let is_known = std::mem::replace(&mut is_found[found.pattern().as_usize()], true);
             missing -= usize::from(!is_known);

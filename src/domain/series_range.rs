@@ -70,18 +70,18 @@ pub struct RangeQuery<'a> {
 pub struct Tally {
     /// All of them.
     pub clicks: u64,
-    /// Those of known bots.
+    /// Clicks of known bots.
     pub bots: u64,
 }
 
 impl Tally {
-    /// Those of people.
+    /// Clicks of people.
     #[must_use]
     pub fn people(self) -> u64 {
         self.clicks.saturating_sub(self.bots)
     }
 
-    /// Adds another one.
+    /// Adds another count.
     pub fn add(&mut self, other: Self) {
         self.clicks = self.clicks.saturating_add(other.clicks);
         self.bots = self.bots.saturating_add(other.bots);
@@ -95,7 +95,7 @@ pub struct SeriesRange {
     zone: Zone,
     /// The start of each point; at least one.
     starts: Vec<Timestamp>,
-    /// The end of the last one.
+    /// The end of the last point.
     end: Timestamp,
 }
 
@@ -135,7 +135,7 @@ impl SeriesRange {
         let from = match from {
             None => zone
                 .step_of(step, end.before(std::time::Duration::from_micros(1)))
-                .and_then(|last| zone.steps_before(step, last, step.usual_points() - 1)),
+                .and_then(|last| zone.steps_before(step, last, step.default_points() - 1)),
             Some(Bound::Date(date)) => zone
                 .start_of(date)
                 .and_then(|start| zone.step_of(step, start)),
@@ -147,7 +147,7 @@ impl SeriesRange {
 
     /// The last 30 days in UTC.
     #[must_use]
-    pub fn usual(now: Timestamp) -> Self {
+    pub fn default_at(now: Timestamp) -> Self {
         Self::parse(RangeQuery::default(), now).unwrap_or_else(|_| Self {
             step: Step::default(),
             zone: Zone::UTC,
@@ -184,7 +184,7 @@ impl SeriesRange {
         })
     }
 
-    /// As many points just before this range; `None` at the beginning of time.
+    /// The same number of points just before this range; `None` at the beginning of time.
     #[must_use]
     pub fn previous(&self) -> Option<Self> {
         let points = i32::try_from(self.starts.len()).ok()?;
@@ -222,7 +222,7 @@ impl SeriesRange {
         Interval::not_before(self.from())..Interval::not_before(self.end)
     }
 
-    /// The sum for each point, empty ones included, of what each interval has.
+    /// The sum of the intervals of each point, including empty points.
     #[must_use]
     pub fn sum(&self, intervals: &BTreeMap<Interval, Tally>) -> Vec<(Timestamp, Tally)> {
         let mut points: Vec<_> = self

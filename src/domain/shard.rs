@@ -2,7 +2,7 @@
 
 use super::{LinkId, ShortCode};
 
-/// One of the data sets into which a Redis Cluster is divided; the only one of a single Redis.
+/// One of the data sets into which a Redis Cluster is divided; a single Redis has one shard.
 ///
 /// A link's cached form, its changes and its clicks are in the shard of its code. So the acknowledgement of a click tells
 /// an instance of changes of that link.
@@ -32,7 +32,7 @@ impl Shard {
         hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
         hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
         hash ^= hash >> 16;
-        // A remainder would favour some shards where the number of shards is no power of two.
+        // A remainder would favour some shards unless the number of shards is a power of two.
         let scaled = (u64::from(hash) * u64::from(count.clamp(1, Self::MAX_COUNT))) >> 32;
         Self(scaled.to_le_bytes()[0])
     }
@@ -65,7 +65,7 @@ impl Shard {
     }
 }
 
-/// A click: its link, and the shard in which it is counted. As small as the link's number alone.
+/// A click: its link, and the shard in which it is counted. No larger than the link's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Click(i64);
 

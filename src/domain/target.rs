@@ -26,7 +26,7 @@ pub enum InvalidTarget {
     /// A control character, or white space at either end.
     #[error("target_url: must not contain control characters or begin or end with a space")]
     Control,
-    /// No URL at all, a relative one, or one of another scheme.
+    /// Not a URL, a relative URL, or a URL with another scheme.
     #[error("target_url: must be an absolute http:// or https:// URL with a host")]
     NotHttp,
     /// `user:password@` before the host.
@@ -38,7 +38,7 @@ pub enum InvalidTarget {
     /// Its host is on the link of the machine that fetches it, as metadata services of clouds are.
     #[error("target_url: must not lead to a link-local address or a metadata service")]
     LinkLocal,
-    /// Its host is in a private network, and this service refuses those.
+    /// Its host is in a private network, and this service refuses private networks.
     #[error("target_url: must not lead into a private network")]
     Private,
 }
@@ -94,7 +94,7 @@ impl TargetUrl {
         url.host().map(normal)
     }
 
-    /// That host, and all others to which it may lead: an IPv6 address that carries one of IPv4.
+    /// That host, and all other hosts to which it may lead: an IPv6 address may carry an IPv4 address.
     #[must_use]
     pub fn hosts(&self) -> Vec<String> {
         let url = Url::parse(&self.0).ok();
@@ -109,8 +109,8 @@ impl TargetUrl {
     }
 }
 
-/// Whether a name is of labels as the DNS has them: 1 to 63 bytes each, 253 in all. A dot may end it. A label of `*` stands for
-/// others, in patterns as in the DNS, and is no host's.
+/// Whether a name consists of labels as the DNS has them: 1 to 63 bytes each, 253 in all. It may end with a dot. A label `*`
+/// stands for other labels, in patterns as in the DNS, so no host has it.
 fn can_be_looked_up(host: &Host<&str>) -> bool {
     let Host::Domain(name) = host else {
         return true;
@@ -136,7 +136,7 @@ pub struct OwnHost {
 }
 
 impl OwnHost {
-    /// `None` when the address has no host.
+    /// `None` if the address has no host.
     #[must_use]
     pub fn of(base: &Url) -> Option<Self> {
         Some(Self {

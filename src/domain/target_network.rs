@@ -1,5 +1,5 @@
-//! Where the host of a target is: on the internet, in a private network, or where metadata services are. What the registries say
-//! stands in files beside this one.
+//! The network of a target's host: the internet, a private network, or a metadata service. Files beside this file have the
+//! registries.
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use url::Host;
 
 use super::embedded_address::{canonical_address, embedded_addresses};
 
-/// Where a host is, as far as its address or name says so. A name is not looked up: it may lead elsewhere tomorrow.
+/// The network of a host, as far as its address or name tells. A name is not looked up: it may lead elsewhere tomorrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Network {
     /// Anywhere.

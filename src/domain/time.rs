@@ -15,21 +15,21 @@ use jiff::fmt::temporal::Pieces;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(jiff::Timestamp);
 
-/// Why a text is no timestamp; its text is for the client, after the field's name.
+/// Why a text is not a timestamp; its text is for the client, after the field's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTimestamp {
-    /// It is one but for its zone.
+    /// Only its zone is missing.
     #[error("must have a zone, such as 2027-01-31T18:00:00+01:00")]
     NoZone,
-    /// It is one, of a year for which there are no moments here.
+    /// It is a timestamp of a year that is out of range here.
     #[error(
         "must be in the years 0 to 9999, up to 9999-12-30T22:00:00Z, such as 2027-01-31T18:00:00+01:00"
     )]
     OutOfRange,
-    /// Its zone is none of RFC 3339.
+    /// Its zone is not one of RFC 3339.
     #[error("must have a zone of at most 23:59, such as 2027-01-31T18:00:00+01:00")]
     Zone,
-    /// It is none.
+    /// It is not a timestamp.
     #[error("must be an RFC 3339 timestamp with a zone, such as 2027-01-31T18:00:00+01:00")]
     Malformed,
 }
@@ -38,7 +38,7 @@ impl Timestamp {
     /// The last moment.
     pub const MAX: Self = Self(jiff::Timestamp::MAX);
 
-    /// The moment so many microseconds after 1970-01-01T00:00:00Z; `None` outside the years -9999 to 9999.
+    /// The moment this many microseconds after 1970-01-01T00:00:00Z; `None` outside the years -9999 to 9999.
     #[must_use]
     pub fn from_micros(micros: i64) -> Option<Self> {
         jiff::Timestamp::from_microsecond(micros).ok().map(Self)

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenSecret(Vec<u8>);
 
-/// Why bytes are no secret.
+/// Why bytes are not a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WeakSecret {
     /// Fewer than [`TokenSecret::MIN_BYTES`].
@@ -51,7 +51,7 @@ impl TokenSecret {
         (1..=half).any(repeats) || steps.count() > half
     }
 
-    /// The bytes, for `accounts` alone.
+    /// The bytes, only for `accounts`.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
         &self.0

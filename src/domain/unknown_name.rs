@@ -3,8 +3,8 @@
 /// Names that are likelier a slip than another name have at most so many letters wrong.
 const MAX_SLIPS: usize = 2;
 
-/// The sentence for a name that is none of those that are known: with the one that is meant, where that is clear, and with
-/// all that are known otherwise, in their own order. A name that the request has besides is not meant.
+/// The sentence for an unknown name: with the name that is meant, if that is clear, and otherwise with all known names, in
+/// their own order. A name that the request also has is not meant.
 #[must_use]
 pub fn unknown_name<'a>(
     name: &str,
@@ -25,8 +25,11 @@ pub fn unknown_name<'a>(
     match (meant, known.as_slice()) {
         (Some(meant), _) => format!("{name}: is not known here; did you mean {meant}?"),
         (None, []) => format!("{name}: is not known here"),
-        (None, [only]) => format!("{name}: is not known here; known is {only}"),
-        (None, known) => format!("{name}: is not known here; known are {}", known.join(", ")),
+        (None, [only]) => format!("{name}: is not known here; the only known name is {only}"),
+        (None, known) => format!(
+            "{name}: is not known here; known names are {}",
+            known.join(", ")
+        ),
     }
 }
 
@@ -75,21 +78,21 @@ mod tests {
 
     #[test]
     fn of_any_other_name_all_that_are_known_are_listed() {
-        let listed = "short_code: is not known here; known are target_url, custom_code, max_clicks, title, tags, to";
+        let listed = "short_code: is not known here; known names are target_url, custom_code, max_clicks, title, tags, to";
         assert_eq!(sentence("short_code", &[]), listed);
         for name in ["q", "tz", "by", "ti", "", "t", "colour"] {
             let sentence = sentence(name, &[]);
-            assert!(sentence.contains("known are "), "{sentence}");
+            assert!(sentence.contains("known names are "), "{sentence}");
             assert!(KNOWN.iter().all(|known| sentence.contains(known)));
         }
         assert!(sentence("", &[]).starts_with("\"\": is not known here; "));
         let only = unknown_name("q", ["format"].into_iter(), &[]);
-        assert_eq!(only, "q: is not known here; known is format");
+        assert_eq!(only, "q: is not known here; the only known name is format");
     }
 
     #[test]
     fn a_name_that_the_request_has_already_is_not_meant() {
-        assert!(sentence("titel", &["titel", "title"]).contains("known are target_url, "));
+        assert!(sentence("titel", &["titel", "title"]).contains("known names are target_url, "));
         let other = "tages: is not known here; did you mean tags?";
         assert_eq!(sentence("tages", &["title", "tages"]), other);
     }

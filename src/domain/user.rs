@@ -39,7 +39,7 @@ impl TokenKey {
         Ok(Self(bytes))
     }
 
-    /// A key that the database keeps; `None` where it is none.
+    /// A key from the database; `None` if it is invalid.
     #[must_use]
     pub fn from_bytes(stored: &[u8]) -> Option<Self> {
         stored.try_into().ok().map(Self)

@@ -16,9 +16,9 @@ pub struct Zone(TimeZone);
 /// The length of a point of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Step {
-    /// An hour of the zone's clock; where the clock is changed by half an hour, one has half an hour.
+    /// An hour of the zone's clock; if the clock is changed by half an hour, that hour has half an hour.
     Hour,
-    /// From midnight to midnight: 23 or 25 hours where the clock is changed.
+    /// From midnight to midnight: 23 or 25 hours if the clock is changed.
     #[default]
     Day,
     /// A month of the calendar.
@@ -46,7 +46,7 @@ impl Step {
     }
 
     /// How many points a series has of which no other range is wanted.
-    pub(super) fn usual_points(self) -> i32 {
+    pub(super) fn default_points(self) -> i32 {
         match self {
             Self::Hour => 24,
             Self::Day => 30,
@@ -59,7 +59,7 @@ impl Zone {
     /// UTC.
     pub const UTC: Self = Self(TimeZone::UTC);
 
-    /// The zone with this name, in any case of its letters; `None` where there is none.
+    /// The zone with this name, in any case; `None` if there is no such zone.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let zone = TimeZone::get(name).ok()?;
@@ -78,8 +78,8 @@ impl Zone {
         self.0.to_datetime(moment.as_jiff()).date()
     }
 
-    /// A moment by the zone's clock, as RFC 3339 with its offset. RFC 3339 has no seconds in offsets: where the zone's has some,
-    /// as most had before they kept to whole minutes, the moment is written with the nearest one that has none.
+    /// A moment by the zone's clock, as RFC 3339 with its offset. RFC 3339 has no seconds in offsets: if the zone's offset has
+    /// seconds, as most had in early days, the moment is written with the nearest offset of whole minutes.
     #[must_use]
     pub fn written(&self, moment: Timestamp) -> String {
         let moment = moment.as_jiff();
@@ -111,13 +111,13 @@ impl Zone {
         self.shown(Step::Hour, moment)
     }
 
-    /// The first moment of a date; of one that the zone's clock skipped, that of the next.
+    /// The first moment of a date; if the zone's clock skipped the date, the first moment of the next.
     pub(super) fn start_of(&self, date: Date) -> Option<Timestamp> {
         let start = date.to_zoned(self.0.clone()).ok()?;
         Some(Timestamp::from_jiff(start.timestamp()))
     }
 
-    /// The start of the step that a moment is in; `None` at the ends of time.
+    /// The start of the step of a moment; `None` at the ends of time.
     pub(super) fn step_of(&self, step: Step, moment: Timestamp) -> Option<Timestamp> {
         let date = self.date_at(moment);
         let mut start = match step {
@@ -135,7 +135,7 @@ impl Zone {
         }
     }
 
-    /// The start of the step after the one that starts at `start`.
+    /// The start of the step after the step that starts at `start`.
     pub(super) fn next(&self, step: Step, start: Timestamp) -> Option<Timestamp> {
         match step {
             Step::Hour => {
@@ -163,7 +163,7 @@ impl Zone {
         }
     }
 
-    /// The start of the step that comes so many before the one that starts at `start`.
+    /// The start of the step this many steps before the step that starts at `start`.
     pub(super) fn steps_before(
         &self,
         step: Step,

@@ -16,11 +16,11 @@ use super::admitted::{Admitted, HasCommitted, Shares};
 use super::paths::{Class, route_of};
 use super::{ApiError, ClientAddress, Peer, TrustedProxies};
 use crate::config::Guards;
-use crate::limits::{AtOnce, Full, Place};
+use crate::limits::{AtOnce, ClientShare, Full};
 use crate::store::{Commits, for_waiting_client};
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// Whole lists that are sent at once: a client that reads slowly keeps about a megabyte of one in memory.
+/// Whole lists that are sent at the same time: a client that reads slowly keeps about a megabyte of its list in memory.
 const MAX_STREAMS: usize = 32;
 
 /// Bytes of bodies that clients are sending, and of responses that they have not read. One body of the largest size is a quarter.
@@ -60,7 +60,7 @@ impl Admission {
     /// overload, refusals must not take the time of the work that is going on. [`with_admission`] ends it once there is a response.
     ///
     /// # Errors
-    /// The response, where no permit is left.
+    /// The response when no permit is left.
     pub fn admit<B>(
         &self,
         request: &mut hyper::Request<B>,
@@ -85,8 +85,8 @@ impl Admission {
     /// The permit of a response that is produced while it is sent.
     ///
     /// # Errors
-    /// The response to send instead, where no permit is left.
-    pub fn stream(&self, admitted: &Admitted) -> Result<Place, Response> {
+    /// The response to send instead, when no permit is left.
+    pub fn stream(&self, admitted: &Admitted) -> Result<ClientShare, Response> {
         let mut stream = admitted.place_in(&self.streams);
         stream.add(1).map_err(refused)?;
         Ok(stream)
@@ -116,7 +116,7 @@ pub async fn with_admission(
         if admitted.needs_permit() {
             for_waiting_client(admission.database_queue, next.run(request)).await
         } else {
-            // Hashing has a queue of its own, and what it took is not thrown away.
+            // Hashing has its own queue, and its work is not thrown away.
             next.run(request).await
         }
     }));

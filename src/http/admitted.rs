@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::ApiError;
 use crate::domain::UserId;
-use crate::limits::{AtOnce, Full, Place};
+use crate::limits::{AtOnce, ClientShare, Full};
 
 /// Bodies and responses up to this length are taken and sent however much is kept for others: log-ins, errors, single links. The
 /// connections bound them in all.
@@ -35,21 +35,21 @@ pub struct Admitted {
 
 #[derive(Default)]
 struct Held {
-    permit: Option<Place>,
+    permit: Option<ClientShare>,
     account: Option<UserId>,
 }
 
 /// Gives the permit back when it is dropped.
 pub(super) struct Ends<'a>(&'a Admitted);
 
-/// In the extensions of a response: something is committed, which the client has to learn.
+/// In the extensions of a response: something is committed, and the client must learn of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HasCommitted;
 
 /// A response in memory, and the room that it takes, until its last byte is written.
 struct Kept {
     bytes: Bytes,
-    _room: Place,
+    _room: ClientShare,
 }
 
 impl AsRef<[u8]> for Kept {
@@ -76,7 +76,7 @@ impl Admitted {
     pub(super) fn take_permit(&self) -> Result<(), Full> {
         if self.needs_permit {
             let mut permit = self.place_in(&self.shares.requests);
-            // Past its part a client has to be told nothing else than where everything is taken.
+            // A client past its part is told the same as when everything is taken.
             permit.add(1).map_err(|_| Full::InAll)?;
             self.held().permit = Some(permit);
         }
@@ -90,7 +90,7 @@ impl Admitted {
     /// Notes whose request it is: from now on it counts for the account, too.
     ///
     /// # Errors
-    /// 503 where the account has as many requests worked on as it may have.
+    /// 503 if the account has as many requests worked on as it may have.
     pub fn belongs_to(&self, account: UserId) -> Result<(), ApiError> {
         let mut held = self.held();
         held.account = Some(account);
@@ -118,13 +118,13 @@ impl Admitted {
         Ok(body)
     }
 
-    /// Room in memory for what this client sends or is sent; none is taken yet.
+    /// Room in memory for what this client sends or is sent; it begins empty.
     #[must_use]
-    pub fn room(&self) -> Place {
+    pub fn room(&self) -> ClientShare {
         self.place_in(&self.shares.room)
     }
 
-    pub(super) fn place_in(&self, shared: &AtOnce) -> Place {
+    pub(super) fn place_in(&self, shared: &AtOnce) -> ClientShare {
         shared.of(self.held().account, self.address.as_deref())
     }
 
@@ -148,7 +148,7 @@ impl Admitted {
     /// Bytes that take room until they are dropped.
     ///
     /// # Errors
-    /// [`Full`], unless they are few or have to be sent.
+    /// [`Full`], unless the bytes are few or must be sent.
     pub fn kept(&self, bytes: Bytes, has_to_be_sent: bool) -> Result<Bytes, Full> {
         let mut room = self.room();
         if has_to_be_sent || bytes.len() <= SMALL {

@@ -1,4 +1,4 @@
-//! `Clicks-As-Of`: the moment as of which the clicks in a response hold, where they are not exact.
+//! `Clicks-As-Of`: the moment of the click counts in a response, if they are not exact.
 
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;

@@ -25,7 +25,7 @@ pub struct Peer(pub SocketAddr);
 pub struct TrustedProxies(pub Arc<[IpNet]>);
 
 impl TrustedProxies {
-    /// Whether this is the address of one of them.
+    /// Whether this is the address of a trusted proxy.
     #[must_use]
     pub fn trust(&self, address: IpAddr) -> bool {
         self.0
@@ -56,7 +56,7 @@ impl TrustedProxies {
     }
 }
 
-/// Some proxies write a port behind the address, and brackets around one of IPv6.
+/// Some proxies write a port after the address, and brackets around an IPv6 address.
 fn address_of(hop: &str) -> Option<IpAddr> {
     let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']'));
     let with_port = || hop.parse().ok().map(|socket: SocketAddr| socket.ip());
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Lists of addresses, and malformed ones.
+    /// Lists of addresses, and malformed addresses.
     fn forwarded() -> impl Strategy<Value = Vec<Vec<u8>>> {
         let line = prop_oneof![
             "(10\\.0\\.0\\.[0-9]|203\\.0\\.113\\.[0-9]|::1|x)( ?, ?(10\\.0\\.0\\.[0-9]|2001:db8::[0-9]|)){0,4}".prop_map(String::into_bytes),

@@ -4,10 +4,10 @@ use super::ApiError;
 use crate::domain::{LinkId, LinkOrder};
 use crate::store::Position;
 
-/// Keys of cursors end here: as times in the year 8815. Far beyond, numbers are no timestamps for the database.
+/// Keys of cursors end here: as times in the year 8815. Far beyond, numbers are not timestamps for the database.
 const KEYS_END: i64 = 0x0300_0000_0000_0000;
 
-/// The letter of an order, before the digits; the usual order has none.
+/// The letter of an order, before the digits; the default order has no letter.
 fn letter(order: LinkOrder) -> &'static str {
     match order {
         LinkOrder::Newest => "",

@@ -19,7 +19,7 @@ pub enum TakesBody {
         ("missing" = (value = json!({"detail": "email: field is required"}))),
         ("email" = (value = json!({"detail": "email: this is not a valid e-mail address"}))),
         ("no object" = (value = json!({"detail": "body: must be a JSON object"}))),
-        ("broken" = (value = json!({"detail": "body: must be a JSON object, and is broken at line 3, column 3: a comma or the closing bracket is missing"}))),
+        ("broken" = (value = json!({"detail": "body: must be a JSON object, but is malformed at line 3, column 3: a comma or the closing bracket is missing"}))),
     ))]
     Invalid(ErrorBody),
 }
@@ -47,8 +47,8 @@ pub enum TakesQuery {
 /// A route that needs a token.
 #[derive(IntoResponses)]
 pub enum NeedsToken {
-    /// There is no token or key, or it is malformed, expired, ended or was not issued by this service, or its account is
-    /// gone: the header says which
+    /// The token or key is missing, malformed, expired, revoked or was not issued by this service, or its account was
+    /// deleted: the header says which
     #[response(
         status = 401,
         headers(("WWW-Authenticate" = String, description = "`Bearer` where there is no token; otherwise with `error=\"invalid_token\"` and the reason in `error_description`")),
@@ -57,14 +57,14 @@ pub enum NeedsToken {
     NotAuthenticated(ErrorBody),
 }
 
-/// A route that changes something, and takes keys for programs.
+/// A route that changes something, and takes API keys.
 #[derive(IntoResponses)]
 pub enum NeedsWriteKey {
-    /// The bearer token is a key that may read alone
+    /// The bearer token is a read-only key
     #[response(
         status = 403,
         headers(("WWW-Authenticate" = String, description = "`Bearer error=\"insufficient_scope\"`")),
-        example = json!({"detail": "This key may read, and change nothing"}),
+        example = json!({"detail": "This key is read-only"}),
     )]
     ReadOnly(ErrorBody),
 }
@@ -97,7 +97,7 @@ pub enum LimitsMisses {
 #[derive(IntoResponses)]
 pub enum NeedsRoom {
     /// The database is as large as the operator of this service lets it be: what is deleted makes room
-    #[response(status = 507, example = json!({"detail": "This service's database is full, so nothing new is kept; delete links that are not needed, or ask its operator for more room"}))]
+    #[response(status = 507, example = json!({"detail": "This service's database is full, so nothing new can be saved; delete links that are not needed, or ask the operator for more room"}))]
     Full(ErrorBody),
 }
 

@@ -17,7 +17,7 @@ use crate::telemetry::throttle::LogThrottle;
 
 mod of_services;
 
-/// `Retry-After` where a dependency is away.
+/// `Retry-After` when a dependency is away.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// `Link` of a removed link: who removed it (RFC 7725), by a reference to the service's own root.
@@ -83,7 +83,7 @@ impl ApiError {
         Self::challenge(HeaderValue::from_static("Bearer"))
     }
 
-    /// 401 of a route that needs a token, for one that is refused. The body is the same, and the header says why.
+    /// 401 of a route that needs a token, for a token that is refused. The body is the same, and the header says why.
     fn invalid_token(why: &impl Display) -> Self {
         let challenge = format!("Bearer error=\"invalid_token\", error_description=\"{why}\"");
         match HeaderValue::try_from(challenge) {
@@ -106,10 +106,7 @@ impl ApiError {
 
     /// 403: the key may not change anything (RFC 6750, 3.1).
     pub fn read_only() -> Self {
-        let mut error = Self::new(
-            StatusCode::FORBIDDEN,
-            "This key may read, and change nothing",
-        );
+        let mut error = Self::new(StatusCode::FORBIDDEN, "This key is read-only");
         let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
         error.headers.insert(WWW_AUTHENTICATE, challenge);
         error
@@ -118,20 +115,19 @@ impl ApiError {
     /// 403: the account has as many keys as it may have.
     pub fn too_many_keys(max: u32) -> Self {
         let detail =
-            format!("This account has {max} keys, and may not have more; delete one to make room");
+            format!("This account has the maximum of {max} keys; delete a key to make room");
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// 403: the password is not that of the token's account.
+    /// 403: the password is not the password of the token's account.
     pub fn wrong_password() -> Self {
         Self::new(StatusCode::FORBIDDEN, "Incorrect password")
     }
 
     /// 403: the account has as many links as it may have.
     pub fn quota_reached(max: u64) -> Self {
-        let detail = format!(
-            "This account has {max} links, and may not have more; delete some to make room"
-        );
+        let detail =
+            format!("This account has the maximum of {max} links; delete links to make room");
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
@@ -141,13 +137,13 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// 403: a form that none of the service's own pages sent.
+    /// 403: a form that did not come from the service's own pages.
     pub fn foreign_form() -> Self {
         let detail = "This form is out of date, or was not sent by this service's own page; open the page again";
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// 403: a form of a page that was opened at another address than the service's own.
+    /// 403: a form of a page that was opened at an address other than the service's own.
     pub fn form_opened_elsewhere(address: &str, base_url: &str) -> Self {
         let detail = format!(
             "Forms do not work at {address}; open the page at {base_url}, the address of this service"
@@ -157,13 +153,13 @@ impl ApiError {
 
     /// 403 of a form from before the account signed in again; the page comes again, with what was entered.
     pub fn form_of_earlier_session() -> Self {
-        let detail = "This page is from before you signed in, and nothing was changed. Please look it through and send it again";
+        let detail = "This page is from before you signed in, and nothing was changed. Check it, and send it again";
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
     /// 507: the database is as large as the operator lets it be.
     pub fn storage_full() -> Self {
-        let detail = "This service's database is full, so nothing new is kept; delete links that are not needed, or ask its operator for more room";
+        let detail = "This service's database is full, so nothing new can be saved; delete links that are not needed, or ask the operator for more room";
         Self::new(StatusCode::INSUFFICIENT_STORAGE, detail)
     }
 
@@ -188,9 +184,9 @@ impl ApiError {
         error
     }
 
-    /// 403: what administrators alone may do.
+    /// 403: only administrators may do this.
     fn no_admin() -> Self {
-        let detail = "This needs the role of an administrator";
+        let detail = "This needs the administrator role";
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
@@ -272,7 +268,7 @@ impl ApiError {
         Self::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(retry_after)
     }
 
-    /// 503: a dependency of the response cannot be reached. `why` goes to the log alone.
+    /// 503: a dependency of the response cannot be reached. `why` goes only to the log.
     pub fn unavailable(why: &str) -> Self {
         static LOG: LogThrottle = LogThrottle::new();
         if LOG.is_due() {
@@ -281,7 +277,7 @@ impl ApiError {
         Self::not_now()
     }
 
-    /// The same where its caller writes the log.
+    /// The same, when the caller writes the log.
     pub fn not_now() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -305,7 +301,7 @@ impl ApiError {
         Self::new(StatusCode::NOT_IMPLEMENTED, detail)
     }
 
-    /// 500: a defect. `why` goes to the log alone.
+    /// 500: a defect. `why` goes only to the log.
     pub fn internal(why: &str) -> Self {
         tracing::error!(why, "answered 500");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")

@@ -19,7 +19,7 @@ use super::admitted::SMALL;
 use super::paths::decoded_code;
 use super::{Admitted, ApiError};
 use crate::domain::{ShortCode, json_reason, unknown_name};
-use crate::limits::{Full, Place};
+use crate::limits::{ClientShare, Full};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Limits of a request's body; an extension of every request.
@@ -32,7 +32,7 @@ pub struct BodyLimits {
 }
 
 impl Default for BodyLimits {
-    /// The limits where the settings name no others.
+    /// The default limits.
     fn default() -> Self {
         Self {
             bytes: 16 * 1024,
@@ -59,7 +59,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// A JSON body that may be left out: an empty one, and an object without fields, are none.
+/// A JSON body that may be missing: an empty body, or an object without fields, counts as missing.
 pub struct OptionalJsonBody<T>(pub Option<T>);
 
 impl<S: Sync, T: DeserializeOwned> FromRequest<S> for OptionalJsonBody<T> {
@@ -85,7 +85,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for OptionalJsonBody<T> {
 pub fn parse_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     // serde would also take the fields as an array, in order.
     match body.trim_ascii_start().first() {
-        None => return Err(format!("{NO_OBJECT}, and is empty")),
+        None => return Err(format!("{NO_OBJECT}, but is empty")),
         Some(b'{') => {}
         Some(_) => {
             let other = serde_json::from_slice::<IgnoredAny>(body);
@@ -103,13 +103,13 @@ pub fn parse_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     Ok(value)
 }
 
-/// Where a body stops being JSON, and why. serde's reason quotes nothing of the body, which may hold a password.
+/// Where a body stops being JSON, and why. serde's reason quotes nothing of the body, which may contain a password.
 fn broken(error: &serde_json::Error) -> String {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
     let (why, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
     let why = json_reason(why);
-    format!("{NO_OBJECT}, and is broken at line {line}, column {column}: {why}")
+    format!("{NO_OBJECT}, but is malformed at line {line}, column {column}: {why}")
 }
 
 async fn read_within_limits(request: Request) -> Result<ReadBody, ApiError> {
@@ -120,8 +120,8 @@ async fn read_within_limits(request: Request) -> Result<ReadBody, ApiError> {
 /// A body that has come, and the room that it takes.
 pub struct ReadBody {
     bytes: Vec<u8>,
-    /// `None`: the request is no client's, but a test's.
-    room: Option<Place>,
+    /// `None`: the request comes from a test, not from a client.
+    room: Option<ClientShare>,
 }
 
 impl Deref for ReadBody {
@@ -135,7 +135,7 @@ impl Deref for ReadBody {
 /// The body of a request. The request has no permit while the body is on its way.
 ///
 /// # Errors
-/// 408 or 413 where it breaks a limit; 429 or 503 where it is one too many, or too much.
+/// 408 or 413 if the body breaks a limit; 429 or 503 if there are too many bodies, or too many bytes of them.
 pub async fn read_body(request: Request, limits: BodyLimits) -> Result<ReadBody, ApiError> {
     // A client that expects `100 Continue` sends no body that is refused.
     let is_coming = !request.headers().contains_key(EXPECT);
@@ -168,7 +168,7 @@ pub async fn read_body(request: Request, limits: BodyLimits) -> Result<ReadBody,
 impl ReadBody {
     /// Only the room, for what was made of the body.
     #[must_use]
-    pub fn into_room(self) -> Option<Place> {
+    pub fn into_room(self) -> Option<ClientShare> {
         self.room
     }
 
@@ -290,7 +290,7 @@ fn field_error(fault: &str, missing: &str, given: &[String]) -> Option<String> {
         return Some(field(name, missing));
     }
     let name = fault.strip_prefix("duplicate field `")?;
-    Some(field(name, "must be given once"))
+    Some(field(name, "must be given only once"))
 }
 
 /// The sentence for an unknown field. serde names all that are known.
@@ -327,7 +327,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for QueryOf<T> {
     }
 }
 
-/// The first parameter that is not UTF-8, or `query` where its name is not, either.
+/// The first parameter that is not UTF-8; `query` if its name is not UTF-8, either.
 fn field_without_utf8(query: &str) -> Option<&str> {
     let is_text = |raw: &str| percent_decode_str(raw).decode_utf8().is_ok();
     let pair = query.split('&').find(|pair| !is_text(pair))?;
@@ -371,7 +371,7 @@ pub struct CodeParameter {
     short_code: String,
 }
 
-/// The short code in a path; `None` where the path has none there.
+/// The short code in a path; `None` if the path has no code there.
 pub struct PathCode(pub Option<ShortCode>);
 
 impl<S: Sync> FromRequestParts<S> for PathCode {

@@ -1,4 +1,4 @@
-//! Responses where no handler gives one: unknown paths, unknown methods, panics.
+//! Responses when no handler gives a response: unknown paths, unknown methods, panics.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;

@@ -50,7 +50,7 @@ pub fn prefers_html(accept: &str) -> bool {
     weight("text/html") > weight("application/json")
 }
 
-/// Whether a client takes `text/html`: by its name, or as one of many. A client that names nothing takes anything.
+/// Whether a client accepts `text/html`, by its name or by a wildcard. A client without `Accept` accepts anything.
 #[must_use]
 pub fn accepts_html(accept: &str) -> bool {
     if accept.trim().is_empty() {

@@ -16,7 +16,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 /// Looks without news after which a comment is sent: a proxy closes a connection on which nothing comes.
 const QUIET: u32 = 15;
 
-/// Browsers connect again after so long.
+/// Browsers reconnect after this time.
 const RETRY: Duration = Duration::from_secs(3);
 
 /// In the extensions of a response that is sent for as long as its client listens: it has a bound of its own.
@@ -33,7 +33,7 @@ struct Events {
     quiet: u32,
 }
 
-/// The events of a listener, until it may not listen any more.
+/// The events of a listener, until it is no longer allowed to listen.
 pub fn live_events(listener: Listener, may_listen: MayListen) -> Response {
     let events = Events {
         listener,

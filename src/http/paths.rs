@@ -1,6 +1,6 @@
 //! The one table of paths: every route of the service, and which requests of it are redirects or need a permit.
 //!
-//! A page that is added here is no short code from then on: reserved words and the paths that the fast path answers
+//! A page that is added here can no longer be a short code: reserved words and the paths that the fast path answers
 //! follow from the table. A test of `api` compares the table with the router, in both directions.
 
 use std::cmp::Reverse;
@@ -78,7 +78,7 @@ pub const ROUTES: [Route; 39] = [
     route("/{short_code}", Class::Redirect),
 ];
 
-/// Every page for people; their routes are those of `web`, and no part of the API's document.
+/// Every page for people; the routes are in `web`, and not in the document of the API.
 pub const PAGES: [Route; 38] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
@@ -95,7 +95,7 @@ pub const PAGES: [Route; 38] = [
     route("/app/admin/links", Class::Bounded),
     route("/app/admin/removals", Class::Bounded),
     route("/app/admin/removals/ask", Class::Bounded),
-    route("/app/admin/removals/{id}/take-back", Class::Bounded),
+    route("/app/admin/removals/{id}/revoke", Class::Bounded),
     route("/app/admin/reports", Class::Bounded),
     route("/app/admin/reports/{id}/close", Class::Bounded),
     route("/app/all", Class::Bounded),
@@ -123,7 +123,7 @@ pub const PAGES: [Route; 38] = [
 /// The QR code of a link: a form on the link's page leads there.
 const QR: &str = "/urls/{short_code}/qr";
 
-/// The pages of those who are signed in are there and below.
+/// Pages for people who are signed in begin with this path.
 const APP: &str = "/app";
 
 /// Where `/{short_code}+` is answered.
@@ -138,7 +138,7 @@ const fn route(template: &'static str, class: Class) -> Route {
     Route { template, class }
 }
 
-/// The metrics: on the public listener, or on one of their own.
+/// The metrics: on the public listener, or on a separate listener.
 pub const METRICS: &str = "/metrics";
 
 /// The parameter that is a short code.
@@ -148,9 +148,9 @@ const CODE: &str = "{short_code}";
 struct Derived {
     /// What stands before a short code in a path, the longest first.
     code_prefixes: Vec<&'static str>,
-    /// Those of redirects.
+    /// The routes of redirects.
     redirect_prefixes: Vec<&'static str>,
-    /// Words in the place of a short code that are another route's.
+    /// Words in the place of a short code that belong to another route.
     reserved: Vec<&'static str>,
 }
 
@@ -183,7 +183,7 @@ fn code_prefixes(is_wanted: fn(&Route) -> bool) -> Vec<&'static str> {
     prefixes
 }
 
-/// The route that the router chooses for a path; `None` where it has none.
+/// The route that the router chooses for a path; `None` without a route.
 #[must_use]
 pub fn route_of(path: &str) -> Option<&'static Route> {
     all_routes().find(|route| matches(route.template, path))
@@ -201,33 +201,33 @@ fn matches(template: &str, path: &str) -> bool {
     }
 }
 
-/// Words that are shaped like a short code and are none: the service has a path of that name.
+/// Words that have the shape of a short code, but are paths of the service.
 #[must_use]
 pub fn reserved_words() -> &'static [&'static str] {
     &DERIVED.reserved
 }
 
-/// Words that no owner may choose as a code besides: pages of later versions may have them.
+/// More words that no owner may choose as a code: pages of later versions may have these paths.
 const KEPT_WORDS: [&str; 14] = [
     "account", "admin", "api", "app", "assets", "errors", "help", "index", "login", "privacy",
     "report", "robots", "static", "terms",
 ];
 
-/// Whether a word is not to be had as a code of an owner's choice, in any case.
+/// Whether a word is reserved, in any case: no owner may choose it as a code.
 #[must_use]
-pub fn is_kept_word(word: &str) -> bool {
+pub fn is_reserved(word: &str) -> bool {
     let mut words = reserved_words().iter().chain(&KEPT_WORDS);
     words.any(|kept| kept.eq_ignore_ascii_case(word))
 }
 
-/// The short code that stands in a path or is given by a person; `None` for what can never be one.
+/// The short code in a path, or given by a person; `None` if it can never be a code.
 #[must_use]
 pub fn parse_code(raw: &str) -> Option<ShortCode> {
     ShortCode::parse(raw).filter(|code| !reserved_words().contains(&code.as_str()))
 }
 
-/// The code of a redirect: in `/{short_code}` and `/urls/r/{short_code}`, perhaps with a slash behind it. `None` for
-/// what needs decoding or is no code: the router answers that.
+/// The code of a redirect: in `/{short_code}` and `/urls/r/{short_code}`, perhaps followed by a slash. `None` for anything that
+/// needs decoding or is not a code: the router answers it.
 #[must_use]
 pub fn redirect_code(path: &str) -> Option<ShortCode> {
     let mut prefixes = DERIVED.redirect_prefixes.iter();
@@ -235,7 +235,7 @@ pub fn redirect_code(path: &str) -> Option<ShortCode> {
     parse_code(rest.strip_suffix('/').unwrap_or(rest))
 }
 
-/// The path without the one slash that some programs write behind a code, and people behind a page; `None` where it has no such
+/// The path without the single slash that some programs write after a code, and people after a page; `None` without such a
 /// slash.
 #[must_use]
 pub fn without_slash(path: &str) -> Option<&str> {
@@ -264,8 +264,8 @@ pub fn preview_path(path: &str) -> Option<String> {
     Some(PREVIEW.replace(CODE, code.as_str()))
 }
 
-/// Whether people may meet a path in a browser: a short link, a page, where a form of a page leads, or no path of the service at
-/// all.
+/// Whether people may meet a path in a browser: a short link, a page, the address of a form, or a path that the service does
+/// not have.
 #[must_use]
 pub fn is_for_people(path: &str) -> bool {
     let is_met = |route: &Route| {

@@ -7,9 +7,9 @@ use crate::domain::Removal;
 use crate::links::LinkService;
 use crate::store::{Change, StoreError};
 
-/// Announces what was removed or put back with a removal itself, then works on the rest of its links. With more links than
-/// [`AT_ONCE`] suffices for, the job of removals goes on, and so it does where the database fails: the removal itself is
-/// committed. Returns the removal as it is then, as far as that can be read.
+/// Announces the changes of a removal or of its end, then works on the rest of its links. If [`AT_ONCE`] is not enough for all
+/// links, or the database fails, the job of removals continues: the removal itself is committed. Returns the removal as it is
+/// then, as far as it can be read.
 pub async fn settle(
     abuse: &Abuse,
     links: &LinkService,

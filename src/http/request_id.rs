@@ -1,4 +1,4 @@
-//! Request ids: the one that a request brings, or a new one; each is in the response and in the log.
+//! Request ids: the id that a request brings, or a new id; each is in the response and in the log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 128;
 pub struct RequestId(CompactString);
 
 impl RequestId {
-    /// The id that a client or a proxy sent; `None` if it would not be one word in a log.
+    /// The id that a client or a proxy sent; `None` if it would not be a single word in a log.
     #[must_use]
     pub fn parse(raw: &[u8]) -> Option<Self> {
         let fits =

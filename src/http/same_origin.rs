@@ -1,4 +1,4 @@
-//! Where a browser's request comes from: a page of another site can send one that needs no preflight, and no token.
+//! Where a browser's request comes from: a page of another site can send a request that needs neither preflight nor token.
 //!
 //! Browsers say so in headers that no page can set. Other programs send neither of them, and are not asked.
 
@@ -14,7 +14,7 @@ use super::ApiError;
 
 /// Whether a request comes from a page of the service's at `base_url`, from the browser's user, or from no browser.
 ///
-/// A page of the same site but another host is foreign: it may be run by others than the service.
+/// A page on the same site but another host is foreign: others than the service may run it.
 #[must_use]
 pub fn is_same_origin(base_url: &str, headers: &HeaderMap) -> bool {
     let value = |name: &str| headers.get(name).map(HeaderValue::as_bytes);

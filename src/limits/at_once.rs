@@ -1,4 +1,4 @@
-//! What many share, counted by account and by address: one that keeps its part for long takes none from others.
+//! What many clients share, counted by account and by address: a client that keeps its part for long takes nothing from others.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -67,7 +67,7 @@ const OF_CLIENT: Full = Full::OfClient(TooMany {
 });
 
 /// What one piece of work holds, until it is dropped.
-pub struct Place {
+pub struct ClientShare {
     of: AtOnce,
     address: Option<Client>,
     account: Option<Client>,
@@ -75,8 +75,8 @@ pub struct Place {
 }
 
 impl AtOnce {
-    /// So much in all, and a quarter of it for each account and each address. `limits` are the names in metrics: where everything
-    /// is held, and where a client holds its part.
+    /// The total, of which each account and each address may hold a quarter. `limits` are the names in metrics: when everything
+    /// is held, and when a client holds its part.
     #[must_use]
     pub fn new(in_all: usize, limits: [&'static str; 2]) -> Self {
         let part = (in_all / PART).max(1);
@@ -138,7 +138,7 @@ impl AtOnce {
     ///
     /// # Errors
     /// [`Full`].
-    pub fn begin(&self, owner: UserId, address: &str) -> Result<Place, Full> {
+    pub fn begin(&self, owner: UserId, address: &str) -> Result<ClientShare, Full> {
         let mut place = self.of(Some(owner), Some(address));
         place.add(1)?;
         Ok(place)
@@ -146,8 +146,8 @@ impl AtOnce {
 
     /// Holds nothing yet for this account, if it is known, and for this address, if addresses are told apart.
     #[must_use]
-    pub fn of(&self, owner: Option<UserId>, address: Option<&str>) -> Place {
-        Place {
+    pub fn of(&self, owner: Option<UserId>, address: Option<&str>) -> ClientShare {
+        ClientShare {
             of: self.clone(),
             address: address.map(|address| Client::Address(address.into())),
             account: owner.map(Client::Account),
@@ -175,7 +175,7 @@ impl Held {
     }
 }
 
-impl Place {
+impl ClientShare {
     /// Holds so much more.
     ///
     /// # Errors
@@ -206,7 +206,7 @@ impl Place {
         Ok(())
     }
 
-    /// Holds so much more, however much is held: what is done already has to be answered.
+    /// Holds that much more, however much is held: work that is done must be answered.
     pub fn add_anyway(&mut self, more: usize) {
         self.count(&mut self.of.held(), more);
         self.size += more;
@@ -215,7 +215,7 @@ impl Place {
     /// Counts for this account, too.
     ///
     /// # Errors
-    /// [`Full::OfClient`], where the account holds as much as it may.
+    /// [`Full::OfClient`], if the account holds as much as it may.
     pub fn belongs_to(&mut self, owner: UserId) -> Result<(), Full> {
         if self.account.is_some() {
             return Ok(());
@@ -256,7 +256,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ClientShare {
     fn drop(&mut self) {
         let mut held = self.of.held();
         held.in_all -= self.size;

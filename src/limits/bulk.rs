@@ -1,5 +1,5 @@
-//! The limit of links that are made many at once: the same rate as for single links, over a window that is long enough for
-//! a whole call. So one call is possible, and calls in a row are no faster than single links.
+//! The limit of links that are created in bulk: the same rate as for single links, over a window that is long enough for a
+//! whole call. So one call is possible, and consecutive calls are no faster than single links.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::{Limiter, MINUTE, TooMany};
 use crate::redis::scripts;
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// Links of one call at most.
+/// The most links of one call.
 pub const MAX_BULK: u32 = 10_000;
 
 /// The longest window: that of a limit of one link per minute.
@@ -20,7 +20,7 @@ impl Limiter {
     /// Counts `links` that an account makes in one call.
     ///
     /// # Errors
-    /// [`TooMany`] where they are more than the account may still make in this window; none of them is counted then.
+    /// [`TooMany`] if they are more than the account may still create in this window; then no link is counted.
     pub async fn count_bulk(&self, account: &str, links: u32) -> Result<(), TooMany> {
         let per_minute = self.limits.get().create;
         if per_minute == 0 || links == 0 {
@@ -45,7 +45,7 @@ impl Limiter {
         Err(TooMany { retry_after })
     }
 
-    /// Adds in Redis, or here where there is none or it is away; returns the sum.
+    /// Adds in Redis, or here if there is no Redis or it is away; returns the sum.
     async fn add_bulk(&self, counter: (u64, u64), more: i64, seconds: u64) -> i64 {
         let here = self.bulk.of(counter).add(more);
         let (account, window) = counter;

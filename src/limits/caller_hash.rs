@@ -1,7 +1,7 @@
 //! Hashes of callers: of addresses, e-mail addresses and accounts, which strangers choose.
 //!
 //! They are in Redis and in the database. Keyed by the service's secret, they cannot be turned back into addresses by
-//! trying all of them, and no stranger can make one that is another caller's.
+//! trying all of them, and no stranger can find the hash of another caller.
 
 use ring::hmac::{Context, HMAC_SHA256, Key, sign};
 
@@ -28,7 +28,7 @@ impl CallerHasher {
         }
     }
 
-    /// Also knows the hashes of the secret before this one.
+    /// Also knows the hashes of the previous secret.
     #[must_use]
     pub fn with_previous(self, secret: Option<&TokenSecret>) -> Self {
         let previous = secret.map(derived);
@@ -41,7 +41,7 @@ impl CallerHasher {
         hash_by(&self.key, usage, caller)
     }
 
-    /// The hash that the previous secret made, if one is known: what is kept for long is found by it after a rotation.
+    /// The hash with the previous secret, if it is known: values that are kept for long are found by it after a rotation.
     #[must_use]
     pub fn previous_hash(&self, usage: &str, caller: &[&str]) -> Option<u64> {
         let previous = self.previous.as_ref()?;

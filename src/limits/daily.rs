@@ -37,7 +37,7 @@ impl Limiter {
     /// Counts what an address adds today.
     ///
     /// # Errors
-    /// [`TooMany`] where that is more than it may; nothing is counted then.
+    /// [`TooMany`] if that is more than the address may add; nothing is counted then.
     pub async fn add_today(&self, what: Daily, address: &str, amount: u64) -> Result<(), TooMany> {
         let Some(limit) = self.daily_limit(what) else {
             return Ok(());
@@ -67,7 +67,7 @@ impl Limiter {
         if to_share == 0 {
             return Ok(());
         }
-        // While Redis is away, each process counts alone.
+        // While Redis is away, each process counts on its own.
         let Some(sum) = self.share(what, counter, to_share).await else {
             return Ok(());
         };
@@ -77,14 +77,14 @@ impl Limiter {
             sum > limit
         };
         if is_over {
-            self.take_back_today(what, address, amount.unsigned_abs());
+            self.refund_today(what, address, amount.unsigned_abs());
             return Err(self.too_many_today(what));
         }
         Ok(())
     }
 
     /// What was counted was not added.
-    pub fn take_back_today(&self, what: Daily, address: &str, amount: u64) {
+    pub fn refund_today(&self, what: Daily, address: &str, amount: u64) {
         if self.daily_limit(what).is_some() {
             let amount = i64::try_from(amount).unwrap_or(i64::MAX);
             // It is subtracted in Redis with what is gathered next.
@@ -161,7 +161,7 @@ mod tests {
         }
         assert_eq!(add("a", 1).await, Err(over));
         assert_eq!(add("b", 1_000).await, Ok(()));
-        limiter.take_back_today(Daily::LinkBytes, "a", 1);
+        limiter.refund_today(Daily::LinkBytes, "a", 1);
         assert_eq!(add("a", 1).await, Ok(()));
         clock.advance(over.retry_after);
         assert_eq!(add("a", 1_000).await, Ok(()));

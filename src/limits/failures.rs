@@ -1,8 +1,8 @@
 //! Failed log-ins, by (account, address) and far more generously by account.
 //!
-//! An attempt counts as a failure until it has succeeded, so that attempts at once pass no limit. The account's limit
-//! holds for strangers: an address that logged in to the account before is stopped by its own failures alone, so that
-//! no stranger can lock an owner out.
+//! An attempt counts as a failure until it has succeeded, so that simultaneous attempts pass no limit. The account's limit
+//! holds for strangers: an address that logged in to the account before is stopped only by its own failures, so that no
+//! stranger can lock an owner out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const MAX_COUNTERS: usize = 200_000;
 /// What failures are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Scope {
-    /// One account and one address.
+    /// An account and an address together.
     Address,
     /// One account.
     Account,
@@ -55,10 +55,10 @@ pub struct FailureLimiter {
 #[must_use]
 pub struct FailureGuard {
     limiter: FailureLimiter,
-    counted: Vec<Counted>,
+    counted: Vec<CountedFailure>,
 }
 
-struct Counted {
+struct CountedFailure {
     scope: Scope,
     /// Whose failures, and in which window.
     key: (u64, u64),
@@ -67,7 +67,7 @@ struct Counted {
 }
 
 impl FailureLimiter {
-    /// Counts in `redis` where there is one.
+    /// Counts in `redis`, if there is a Redis.
     #[must_use]
     pub fn new(
         limits: CurrentLimits,
@@ -85,8 +85,8 @@ impl FailureLimiter {
         }
     }
 
-    /// Begins an attempt on `account` from `address`. `is_known` is asked, only where the account has had its failures,
-    /// whether that address logged in to it before.
+    /// Begins an attempt on `account` from `address`. Only if the account has reached its limit, `is_known` is asked whether
+    /// that address logged in to it before.
     ///
     /// # Errors
     /// [`TooMany`]: the attempt may not be made.
@@ -107,7 +107,7 @@ impl FailureLimiter {
             .count(Scope::Address, here, limits.failures_from_address)
             .await;
         if let Err(too_many) = outcome {
-            guard.take_back().await;
+            guard.undo().await;
             return Err(too_many);
         }
         let account = hash(Scope::Account, &[account]);
@@ -116,7 +116,7 @@ impl FailureLimiter {
             .await;
         match outcome {
             Err(too_many) if !is_known().await => {
-                guard.take_back().await;
+                guard.undo().await;
                 metrics::counter!(LIMIT_HITS, "limit" => Scope::Account.name()).increment(1);
                 Err(too_many)
             }
@@ -140,7 +140,7 @@ impl FailureLimiter {
 impl FailureGuard {
     /// The attempt was no failure: it succeeded, or was not made.
     pub async fn forgive(mut self) {
-        self.take_back().await;
+        self.undo().await;
     }
 
     /// Counts one more, unless the limit is reached.
@@ -156,13 +156,13 @@ impl FailureGuard {
         let key = (caller, now / seconds);
         let local = self.limiter.local.of(key);
         let here = local.add(1);
-        // A flood at this instance causes no further calls.
+        // A flood at this instance causes no more calls.
         let of_all = if here <= limit {
             self.limiter.add(scope, key, 1).await
         } else {
             None
         };
-        self.counted.push(Counted {
+        self.counted.push(CountedFailure {
             scope,
             key,
             local,
@@ -179,12 +179,12 @@ impl FailureGuard {
         })
     }
 
-    async fn take_back(&mut self) {
+    async fn undo(&mut self) {
         for counted in self.counted.drain(..) {
             counted.local.add(-1);
             if counted.in_redis {
-                // Where Redis went away meanwhile, it counts one too many until the window ends.
-                let Counted { scope, key, .. } = counted;
+                // If Redis went away in between, it counts one attempt too many until the window ends.
+                let CountedFailure { scope, key, .. } = counted;
                 let _ = self.limiter.add(scope, key, -1).await;
             }
         }

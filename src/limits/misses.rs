@@ -16,7 +16,7 @@ use crate::telemetry::metrics::LIMIT_HITS;
 pub struct MissLimiter {
     limits: CurrentLimits,
     clock: Arc<dyn Clock>,
-    /// Keyed by the process: no stranger finds an address whose counter is another's.
+    /// Keyed by the process, so that no stranger finds an address with the counter of another address.
     hasher: RandomState,
     /// By a hash of the address, and the minute.
     misses: Counters,
@@ -37,7 +37,7 @@ impl MissLimiter {
     /// Whether an address may have a code looked up.
     ///
     /// # Errors
-    /// [`TooMany`] where its misses of this minute reached the limit.
+    /// [`TooMany`] if its misses of this minute reached the limit.
     pub fn check(&self, address: &str) -> Result<(), TooMany> {
         let limit = self.limits.get().misses;
         if limit == 0 {

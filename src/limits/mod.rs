@@ -1,4 +1,4 @@
-//! Rate limits. Attempts are counted in Redis for all instances, or in the process where there is no Redis or it is away.
+//! Rate limits. Attempts are counted in Redis for all instances, or in the process if there is no Redis or it is away.
 //!
 //! Windows are fixed: simple, one script call, and exact enough for limits that no person reaches. At worst twice the
 //! limit passes around the turn of a window.
@@ -20,7 +20,7 @@ mod misses;
 mod searches;
 mod waiting_room;
 
-pub use at_once::{AtOnce, Full, Place};
+pub use at_once::{AtOnce, ClientShare, Full};
 pub use bulk::MAX_BULK;
 pub use caller_hash::CallerHasher;
 use counters::{Counter, Counters};
@@ -30,7 +30,7 @@ pub use misses::MissLimiter;
 pub use searches::{Searches, Turn};
 pub use waiting_room::{Permit, RoomIsFull, WaitingRoom};
 
-/// The window of all limits but those of failures.
+/// The window of all limits except those of failures.
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// From here on a limit of links is counted in Redis only past its first eighth: most links are made without that round
@@ -115,7 +115,7 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// Counts in `redis` where there is one.
+    /// Counts in `redis`, if there is a Redis.
     #[must_use]
     pub fn new(
         limits: CurrentLimits,
@@ -161,8 +161,8 @@ impl Limiter {
         let caller = self.hasher.hash(action.name(), &[caller]);
         let here = self.local.of((caller, window));
         let count = match here.count(action, limit) {
-            Counted::Here(count) => count,
-            Counted::ForRedis { count, backlog } => {
+            AttemptCount::Here(count) => count,
+            AttemptCount::ForRedis { count, backlog } => {
                 let counted = self.count_in_redis(action, caller, window, backlog).await;
                 if counted.is_none() {
                     here.is_not_shared(backlog);
@@ -198,7 +198,7 @@ impl Limiter {
 }
 
 /// Where the exact count is.
-enum Counted {
+enum AttemptCount {
     /// In this process, as far as the limit goes.
     Here(i64),
     /// In Redis, once `backlog` is added there, which includes this attempt.
@@ -207,21 +207,21 @@ enum Counted {
 
 impl Counter {
     /// Counts one more attempt.
-    fn count(&self, action: Action, limit: u32) -> Counted {
+    fn count(&self, action: Action, limit: u32) -> AttemptCount {
         let mut sums = self.sums();
         let count = sums.shared.saturating_add(sums.gathered).saturating_add(1);
         if count <= i64::from(local_part(action, limit)) {
             sums.gathered += 1;
-            return Counted::Here(count);
+            return AttemptCount::Here(count);
         }
         if count > i64::from(limit) && sums.gathered == 0 {
             // Redis has counted every attempt that could pass: a flood causes no further calls.
             sums.shared = count;
-            return Counted::Here(count);
+            return AttemptCount::Here(count);
         }
         let backlog = std::mem::take(&mut sums.gathered) + 1;
         sums.shared += backlog;
-        Counted::ForRedis { count, backlog }
+        AttemptCount::ForRedis { count, backlog }
     }
 
     /// Redis could not be told of a backlog.

@@ -64,7 +64,7 @@ impl Searches {
             let only_one = by_account
                 .entry(account)
                 .or_insert_with(|| Arc::new(Semaphore::new(1)));
-            // The map has one, the running search another one.
+            // The map holds a reference, and so does the running search.
             if Arc::strong_count(only_one) >= 1 + 1 + MAX_WAITING {
                 return Err(refused());
             }

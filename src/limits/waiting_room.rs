@@ -34,7 +34,7 @@ pub struct Permit(WaitingRoom);
 pub struct RoomIsFull;
 
 /// A request's place in the queue, until it is dropped.
-struct Place<'a> {
+struct QueueEntry<'a> {
     room: &'a WaitingRoom,
     client: Arc<str>,
     id: u64,
@@ -54,7 +54,7 @@ impl WaitingRoom {
         })))
     }
 
-    /// Returns a permit without waiting, if one is free.
+    /// Returns a permit without waiting, if a permit is free.
     #[must_use]
     pub fn try_enter(&self) -> Option<Permit> {
         let mut queues = self.queues();
@@ -75,7 +75,7 @@ impl WaitingRoom {
         let (id, granted, evicted) = self.queues().join(&client)?;
         // Its request is notified outside of the lock.
         drop(evicted);
-        let _place = Place {
+        let _place = QueueEntry {
             room: self,
             client,
             id,
@@ -156,7 +156,7 @@ impl Queues {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueEntry<'_> {
     fn drop(&mut self) {
         let left = self.room.queues().leave(&self.client, self.id);
         drop(left);
@@ -172,7 +172,7 @@ impl Drop for Permit {
         }
         drop(queues);
         if let Some(waiter) = next {
-            // A request that left at this very moment drops the permit, which then goes to the one after it.
+            // A request that left at this very moment drops the permit, which then goes to the next request.
             let _ = waiter.granted.send(Self(self.0.clone()));
         }
     }

@@ -11,7 +11,7 @@ use crate::store::{Change, committed};
 /// How long an announcement waits for Redis, and with it for every instance.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The same while Redis is away for this instance: long enough for another one that reaches it to publish the change.
+/// The same while Redis is away for this instance: long enough for another instance that reaches it to publish the change.
 const TIMEOUT_WITHOUT_REDIS: Duration = Duration::from_secs(2);
 
 /// How long the database may take to say whether another instance has published a change.
@@ -71,7 +71,7 @@ impl LinkService {
         }
     }
 
-    /// Whether none of these changes is left in the outbox. A database that does not say so is asked again.
+    /// Whether the outbox no longer has any of these changes. A database that does not say so is asked again.
     async fn are_published(&self, changes: &[Change]) -> bool {
         let Some(first) = changes.iter().map(|change| change.number).min() else {
             return true;

@@ -40,7 +40,7 @@ impl WantedBreakdown {
 }
 
 impl LinkService {
-    /// A breakdown of one link's clicks, for its owner; `None` where there is none.
+    /// A breakdown of a link's clicks, for its owner; `None` if there is no such link.
     ///
     /// # Errors
     /// [`LinkError::Store`].
@@ -58,7 +58,7 @@ impl LinkService {
         Ok(Some(self.details.breakdown(&query).await?))
     }
 
-    /// Breakdowns of one link's clicks by each of [`Dimension::ALL`], in that order.
+    /// Breakdowns of a link's clicks by each of [`Dimension::ALL`], in that order.
     ///
     /// # Errors
     /// [`LinkError::Store`].
@@ -124,7 +124,7 @@ impl LinkService {
         let mut range = wanted.range.intervals();
         let kept_from = self.clock.now().before(DAY * self.detail_days);
         let kept_from = Interval::of(kept_from).start_of_day();
-        // Of older days the sum alone is kept: one that begins in the range counts as a whole.
+        // Older days keep only their sum: a day that begins in the range counts as a whole.
         if range.end < kept_from && range.end.start_of_day() != range.end {
             let day = i64::from(range.end.start_of_day().number());
             range.end = Interval::from_number(day + 96);
@@ -139,7 +139,7 @@ impl LinkService {
     }
 }
 
-/// Those of all links of an owner, or of those with a tag.
+/// Breakdowns of all links of an owner, or of the links with a tag.
 fn of_owner(owner: Principal, tag: Option<SearchTag>) -> ClicksOf {
     match tag {
         Some(tag) => ClicksOf::Tagged(owner.user, tag),

@@ -32,7 +32,7 @@ impl LinkService {
     /// Counts links that are to be created in one call, or looked at.
     ///
     /// # Errors
-    /// [`LinkError::TooMany`] where the owner may not create so many just now.
+    /// [`LinkError::TooMany`] if the owner may not create so many links now.
     pub async fn begin_bulk(
         &self,
         owner: Principal,
@@ -54,7 +54,7 @@ impl LinkService {
         Ok(())
     }
 
-    /// Whether links could be created; the outcome for each, in their order. None is.
+    /// Whether links could be created: the outcome for each, in their order. No link is created.
     ///
     /// # Errors
     /// [`LinkError::Store`].
@@ -88,12 +88,12 @@ impl LinkService {
         Ok(requests.iter().enumerate().map(check).collect())
     }
 
-    /// Creates many links; returns the outcome for each, in their order. One that fails stops no other, and where the database fails
-    /// in the middle, that is the outcome of those that are not created.
+    /// Creates many links; returns the outcome for each, in their order. A link that fails does not stop the others. If the
+    /// database fails in the middle, that is the outcome of the links that are not created.
     ///
     /// # Errors
-    /// [`LinkError::OwnerGone`], [`LinkError::Store`], [`LinkError::NoCode`]: none of the links is created then, unless the
-    /// database did not say so.
+    /// [`LinkError::OwnerGone`], [`LinkError::Store`], [`LinkError::NoCode`]: then no link is created, unless the answer of the
+    /// database was lost.
     pub async fn shorten_many(
         &self,
         owner: Principal,
@@ -107,8 +107,7 @@ impl LinkService {
             .as_ref()
             .map_or(true, |outcomes| outcomes.iter().all(Result::is_err));
         if is_none_made {
-            self.limiter
-                .take_back_today(Daily::LinkBytes, address, bytes);
+            self.limiter.refund_today(Daily::LinkBytes, address, bytes);
         }
         made
     }
@@ -157,7 +156,7 @@ impl LinkService {
         self.create_pending(maker, now, &chosen, &mut outcomes)
             .await?;
         match self.create_drawn(maker, now, drawn, &mut outcomes).await {
-            // Those that are created stay so: their outcomes are told.
+            // Links that are created stay: their outcomes are reported.
             Err((error, drawn)) if outcomes.iter().any(Result::is_ok) => {
                 for link in drawn {
                     outcomes[link.place] = Err(same(&error));
@@ -169,7 +168,7 @@ impl LinkService {
         }
     }
 
-    /// Creates links with drawn codes. Where the database fails, those that are not created come back.
+    /// Creates links with drawn codes. If the database fails, the links that are not created come back.
     async fn create_drawn<'a>(
         &self,
         maker: (Principal, &str),
@@ -184,7 +183,7 @@ impl LinkService {
             if let Err(error) = self.create_pending(maker, now, &drawn, outcomes).await {
                 return Err((error, drawn));
             }
-            // The code of such a link is another's: another one is drawn.
+            // The code belongs to another link: a new code is drawn.
             drawn.retain(|link| matches!(outcomes[link.place], Err(LinkError::CodeTaken)));
             for place in 0..drawn.len() {
                 match self.draw_code() {

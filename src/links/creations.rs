@@ -1,7 +1,7 @@
 //! Links that an owner makes at the same time.
 //!
-//! The database makes an owner's links one after the other, since each is compared with a total that has the ones before.
-//! So those that are asked for while one is made are made together after it: by one statement and one commit.
+//! The database creates an owner's links one after the other, because each is compared with a total that includes the earlier
+//! links. So links that are requested while another is created are created together after it: by one statement and one commit.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -16,24 +16,24 @@ use crate::store::{CreateLinkError, CreatedLink, Links, NewLink, StoreError};
 /// Links that are made by one statement at most: it takes some milliseconds, and others wait for the lock of the total.
 const MAX_TOGETHER: usize = 100;
 
-/// Requests of one owner that wait at most. Those past it are not gathered: each waits for the database itself.
+/// Requests of one owner that wait at most. More requests are not collected: each waits for the database itself.
 const MAX_WAITING: usize = 1_000;
 
 /// The links that are being made; cheap to clone.
 #[derive(Clone, Default)]
-pub struct Creations(Arc<Mutex<HashMap<Maker, VecDeque<Waiting>>>>);
+pub struct Creations(Arc<Mutex<HashMap<Maker, VecDeque<WaitingLink>>>>);
 
 type Made = Result<CreatedLink, CreateLinkError>;
 
-/// Links of one statement have the owner and the address in common.
+/// Links of one statement have the same owner and address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Maker {
     owner: Principal,
     address: Option<String>,
 }
 
-/// A link that is to be made after those that are being made.
-struct Waiting {
+/// A link that is created after the links that are being created.
+struct WaitingLink {
     code: ShortCode,
     properties: LinkProperties,
     outcome: oneshot::Sender<Outcome>,
@@ -41,7 +41,7 @@ struct Waiting {
 
 enum Outcome {
     Made(Made),
-    /// The link is not made yet: its request makes it, and those that wait.
+    /// The link is not yet created: its request creates it, and the links that wait.
     Turn(Turn),
 }
 
@@ -80,7 +80,7 @@ impl Creations {
         };
         let (code, properties) = (new.code.clone(), new.properties.clone());
         let (links, created_at) = (Arc::clone(links), new.created_at);
-        // The request may end while the links of others are made: those are answered all the same.
+        // The request may end while the links of other requests are created: these are answered all the same.
         let making = tokio::spawn(async move {
             let address = turn.maker.address.clone();
             let own = NewLink {
@@ -105,7 +105,7 @@ impl Creations {
             Entry::Occupied(waiting) if waiting.get().len() >= MAX_WAITING => Begun::Full,
             Entry::Occupied(mut waiting) => {
                 let (outcome, receiver) = oneshot::channel();
-                waiting.get_mut().push_back(Waiting {
+                waiting.get_mut().push_back(WaitingLink {
                     code: new.code.clone(),
                     properties: new.properties.clone(),
                     outcome,
@@ -115,19 +115,19 @@ impl Creations {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<Maker, VecDeque<Waiting>>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<Maker, VecDeque<WaitingLink>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The link of this request, and those of the others in their order.
+/// The link of this request, and the links of the other requests in their order.
 ///
 /// # Errors
-/// Where no link was made, or the database failed.
+/// If no link was created, or the database failed.
 async fn create_together(
     links: &dyn Links,
     own: &NewLink<'_>,
-    others: &[Waiting],
+    others: &[WaitingLink],
     max_links: u64,
 ) -> Result<(Made, Vec<Made>), CreateLinkError> {
     if others.is_empty() {
@@ -148,7 +148,7 @@ async fn create_together(
     Ok((own, made.collect()))
 }
 
-impl Waiting {
+impl WaitingLink {
     fn made(self, made: Made) {
         // The request may have ended, at its time-out.
         drop(self.outcome.send(Outcome::Made(made)));
@@ -156,7 +156,7 @@ impl Waiting {
 }
 
 impl Turn {
-    /// Makes the link of its request, and those of others that wait.
+    /// Creates the link of its request, and the waiting links of other requests.
     async fn make(
         &self,
         links: &dyn Links,
@@ -173,7 +173,7 @@ impl Turn {
             }
             Err(error) => error,
         };
-        // A database that does not answer would keep those that wait waiting as long again.
+        // A database that does not answer would make the waiting requests wait that long again.
         if matches!(
             error,
             CreateLinkError::Store(_) | CreateLinkError::OwnerGone
@@ -188,8 +188,8 @@ impl Turn {
         Err(error)
     }
 
-    /// Those that wait, up to so many. Requests that have ended are left out.
-    fn take(&self, most: usize) -> Vec<Waiting> {
+    /// The waiting links, up to a number. Requests that have ended are left out.
+    fn take(&self, most: usize) -> Vec<WaitingLink> {
         let mut waiting = self.creations.waiting();
         let Some(waiting) = waiting.get_mut(&self.maker) else {
             return Vec::new();
@@ -203,7 +203,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let mut waiting = self.creations.waiting();
         let next = waiting.get_mut(&self.maker).and_then(|waiting| {
-            let is_there = |link: &Waiting| !link.outcome.is_closed();
+            let is_there = |link: &WaitingLink| !link.outcome.is_closed();
             waiting
                 .iter()
                 .position(is_there)
@@ -218,7 +218,7 @@ impl Drop for Turn {
             creations: self.creations.clone(),
             maker: self.maker.clone(),
         };
-        // Where the request has just ended the turn comes back, and goes on to the next.
+        // If the request has just ended, the turn comes back, and goes on to the next request.
         drop(next.outcome.send(Outcome::Turn(turn)));
     }
 }

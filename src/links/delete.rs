@@ -5,7 +5,7 @@ use crate::domain::{Link, Principal, ShortCode};
 use crate::store::{Deleted, IsExpected};
 
 impl LinkService {
-    /// Deletes a link of this owner and announces the change. `false` where there is no such link, or it is another's.
+    /// Deletes a link of this owner and announces the change. `false` if there is no such link, or it is another owner's.
     ///
     /// # Errors
     /// [`LinkError::NotAsExpected`], [`LinkError::Store`].

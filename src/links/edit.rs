@@ -46,9 +46,9 @@ impl Expected {
 }
 
 impl LinkService {
-    /// Changes a link of this owner, for a client at `address`, and announces the change: once this returns, no instance that Redis can reach follows
-    /// the link as it was. `None` where there is no such link, or it is another's. Its clicks are those of the database, where
-    /// exact ones cannot be read: what is committed is answered.
+    /// Changes a link of this owner, for a client at `address`, and announces the change: once this returns, no instance that
+    /// Redis can reach follows the old link. `None` if there is no such link, or it is another owner's. If exact clicks cannot
+    /// be read, the database's count is used: a committed change is always answered.
     ///
     /// # Errors
     /// [`LinkError::NotAsExpected`], [`LinkError::Removed`], [`LinkError::TargetRefused`], [`LinkError::Invalid`],
@@ -69,8 +69,7 @@ impl LinkService {
         }
         let edited = self.edit_counted(owner, code, edit, expected).await;
         if bytes > 0 && !matches!(edited, Ok(Some(_))) {
-            self.limiter
-                .take_back_today(Daily::LinkBytes, address, bytes);
+            self.limiter.refund_today(Daily::LinkBytes, address, bytes);
         }
         edited
     }
@@ -142,8 +141,8 @@ impl LinkService {
         }
     }
 
-    /// Looks whether [`LinkService::edit`] would change a link as it is now. `false` where there is no such link, or it is
-    /// another's.
+    /// Checks whether [`LinkService::edit`] would change a link as it is now. `false` if there is no such link, or it is
+    /// another owner's.
     ///
     /// # Errors
     /// [`LinkError::Removed`], [`LinkError::Invalid`], [`LinkError::Store`].

@@ -1,4 +1,4 @@
-//! Whether a code is that of a link: what everybody may ask, but not for every code there is.
+//! Whether a link has a code: everybody may ask, but not for arbitrarily many codes.
 
 use super::{LinkError, LinkService};
 use crate::domain::{LinkTarget, ShortCode};
@@ -8,7 +8,7 @@ impl LinkService {
     /// Whether a link has this code, active or not, for a client at `address`.
     ///
     /// # Errors
-    /// [`LinkError::TooMany`] where the client asked for too many codes that no link has; [`LinkError::Store`].
+    /// [`LinkError::TooMany`] if the client asked for too many unknown codes; [`LinkError::Store`].
     pub async fn exists(&self, code: &ShortCode, address: &str) -> Result<bool, LinkError> {
         Ok(self.public_link(code, address).await?.is_some())
     }

@@ -6,14 +6,14 @@ use crate::domain::{
 };
 use crate::import::ReadLink;
 
-/// What the owner of a file asks for with one of its links, or why that is refused: a sentence with the names of the file.
+/// What the owner of a file requests with one of its links, or why that is refused: a sentence with the names of the file.
 ///
 /// # Errors
 /// The sentence.
 pub fn imported_request(
     read: &ReadLink,
     own_host: &OwnHost,
-    is_kept_word: fn(&str) -> bool,
+    is_reserved: fn(&str) -> bool,
     now: Timestamp,
 ) -> Result<LinkRequest, String> {
     if let Some(fault) = &read.fault {
@@ -26,7 +26,7 @@ pub fn imported_request(
     let link = &read.link;
     let code = link.custom_code.as_deref();
     let code = code
-        .map(|code| CustomCode::parse(code, is_kept_word))
+        .map(|code| CustomCode::parse(code, is_reserved))
         .transpose();
     let title = link.title.as_deref().map(Title::parse).transpose();
     let max_clicks = link.max_clicks.map(MaxClicks::parse).transpose();

@@ -26,7 +26,7 @@ pub struct Listing {
     pub order: LinkOrder,
 }
 
-/// Links of one owner and their clicks, in the order of the listing. A link that was deleted meanwhile has no clicks.
+/// Links of one owner and their clicks, in the order of the listing. A link that was deleted in between has no clicks.
 pub struct Page {
     links: Vec<Link>,
     clicks: HashMap<LinkId, u64>,
@@ -34,7 +34,7 @@ pub struct Page {
     read_at: Timestamp,
     /// How new the clicks are: as [`AsOf`] says.
     pub as_of: Option<Timestamp>,
-    /// Where the next page begins, where there may be one.
+    /// The position of the next page, if there may be a next page.
     pub next: Option<Position>,
     /// Of a long page: the account's next one begins when this one is written out.
     _turns: Option<(Turn, Permit)>,
@@ -142,7 +142,7 @@ impl LinkService {
         })
     }
 
-    /// Up to `limit` active links of an owner that end, those that end first at the beginning.
+    /// Up to `limit` active links of an owner that expire, the earliest first.
     ///
     /// # Errors
     /// [`LinkError::Count`], [`LinkError::Store`].
@@ -205,7 +205,7 @@ impl LinkService {
         after: Option<Position>,
         limit: u32,
     ) -> Result<(Vec<Link>, Option<Position>, bool), LinkError> {
-        // One more than asked for shows whether there is another page.
+        // One link more than requested shows whether there is another page.
         let read = self.links.links_of(owner, after, limit + 1).await?;
         let mut links = read.value;
         let has_next = links.len() > limit as usize;

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LinkError, LinkService};
 use crate::domain::{Principal, ShortCode};
-use crate::limits::{AtOnce, Place};
+use crate::limits::{AtOnce, ClientShare};
 use crate::telemetry::metrics::{GaugeGuard, LIVE_LISTENERS};
 
 /// Listeners of an instance at most: each keeps a connection and some kilobytes.
@@ -30,7 +30,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 pub struct LiveCount {
     /// Exact number of answered redirects.
     pub clicks: u64,
-    /// Those of the last minute, or of the shorter time since this instance began to watch the link.
+    /// Clicks of the last minute, or of the shorter time since this instance began to watch the link.
     pub last_minute: u64,
 }
 
@@ -47,7 +47,7 @@ type WatchedLinks = HashMap<(Principal, ShortCode), Weak<Mutex<Watched>>>;
 
 /// A link that is watched, for as long as anybody does.
 struct Watched {
-    /// Counts of the last minute and the one before, with the moments at which they were read.
+    /// Counts of the last two minutes, with the moments at which they were read.
     counts: VecDeque<(Instant, u64)>,
 }
 
@@ -58,7 +58,7 @@ pub struct Listener {
     code: ShortCode,
     watched: Arc<Mutex<Watched>>,
     next: Instant,
-    _counted: (Place, GaugeGuard),
+    _counted: (ClientShare, GaugeGuard),
 }
 
 impl LiveCounts {
@@ -73,7 +73,7 @@ impl LiveCounts {
         }
     }
 
-    /// Begins to watch a link of this owner for a client at this address; `None` where there is no such link.
+    /// Begins to watch a link of this owner for a client at this address; `None` if there is no such link.
     ///
     /// # Errors
     /// [`LinkError::Full`] where too many listen already; [`LinkError::Count`], [`LinkError::Store`].
@@ -147,7 +147,7 @@ impl Watched {
 
     fn add(&mut self, now: Instant, clicks: u64) -> LiveCount {
         self.counts.push_back((now, clicks));
-        // The first one that stays is the count of a minute ago.
+        // The first count that stays is the count of a minute ago.
         while let Some((second, _)) = self.counts.get(1)
             && now.duration_since(*second) >= MINUTE
         {

@@ -56,7 +56,7 @@ pub struct LinkService {
     pub room: StorageRoom,
     /// Which hosts are removed.
     pub removals: Arc<dyn Removals>,
-    /// Targets that are refused besides.
+    /// More refused targets.
     pub blocklist: CurrentBlocklist,
     /// For how many days a link keeps the address that it was made from; 0: not at all.
     pub audit_days: u32,
@@ -96,8 +96,8 @@ pub struct LinkService {
     pub own_host: OwnHost,
     /// How long new codes are.
     pub code_length: CodeLength,
-    /// Whether a word belongs to the service's own paths, or may one day: no code that is drawn is one.
-    pub is_kept_word: fn(&str) -> bool,
+    /// Whether a word is reserved for paths of the service, now or later: no drawn code is such a word.
+    pub is_reserved: fn(&str) -> bool,
     /// Gives new links their time.
     pub clock: Arc<dyn Clock>,
 }
@@ -138,7 +138,7 @@ pub enum LinkError {
     /// A property that the link would have breaks a rule.
     #[error(transparent)]
     Invalid(#[from] InvalidProperty),
-    /// No count can be read, or no exact one where it has to be exact.
+    /// No count can be read, or the exact count that is required cannot be read.
     #[error(transparent)]
     Count(#[from] CountError),
     /// The database failed.

@@ -9,7 +9,7 @@ use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
 use crate::store::{Change, Outbox, StoreError};
 
-/// Changes read from the outbox in one go, and of one shard published in one call.
+/// Changes read from the outbox at a time, and changes of a shard published in one call.
 pub(super) const READ_AT_ONCE: u32 = 500;
 
 /// Why changes are left in the outbox.

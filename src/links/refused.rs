@@ -1,4 +1,4 @@
-//! Targets that are refused: those to hosts that administrators removed, and those on the blocklist.
+//! Refused targets: hosts that administrators removed, and entries of the blocklist.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use super::{LinkError, LinkService};
 use crate::domain::{HostPattern, TargetUrl};
 
 impl LinkService {
-    /// Fails where a link to this target may not be made.
+    /// Fails if a link to this target may not be created.
     ///
     /// # Errors
     /// [`LinkError::TargetRefused`], [`LinkError::Store`].

@@ -6,7 +6,7 @@ use ring::digest::{Context, SHA256};
 
 use crate::domain::{Link, LinkProperties, MaxClicks, Tags, Timestamp, Title};
 
-/// A digest of all that an owner may change, and of a removal. Clicks are no part of it.
+/// A digest of everything that an owner may change, and of a removal. Clicks are not part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision(String);
 
@@ -41,7 +41,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// All properties as bytes that are the same for equal properties alone: no field holds a zero byte.
+/// All properties as bytes that are the same only for equal properties: no field contains a zero byte.
 pub(super) fn canonical(properties: &LinkProperties) -> Vec<u8> {
     let LinkProperties {
         target,

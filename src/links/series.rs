@@ -1,4 +1,4 @@
-//! When links were followed: the series of one link, and of all links of an owner.
+//! When links were followed: the series of a link, and of all links of an owner.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,19 +10,19 @@ use crate::domain::{
 };
 use crate::store::{OwnerSeries, ToCount};
 
-/// The points of a range, empty ones included.
+/// The points of a range, including empty points.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// The start of each point, and its clicks.
     pub points: Vec<(Timestamp, Tally)>,
 }
 
-/// A series beside that of as many points before it.
+/// A series, and the series of the same number of points before it.
 #[derive(Clone, Debug)]
 pub struct ComparedSeries {
-    /// That of the range.
+    /// The series of the range.
     pub series: Series,
-    /// That of [`SeriesRange::previous`].
+    /// The series of [`SeriesRange::previous`].
     pub previous: Option<Series>,
     /// How new the clicks are: as [`AsOf`] says.
     pub as_of: Option<Timestamp>,
@@ -47,7 +47,7 @@ impl Series {
 }
 
 impl ComparedSeries {
-    /// The intervals of a range and of the one before it.
+    /// The intervals of a range and of the previous range.
     fn intervals(range: &SeriesRange) -> Range<Interval> {
         let intervals = range.intervals();
         let previous = range.previous();
@@ -69,7 +69,7 @@ impl ComparedSeries {
     }
 }
 
-/// The clicks of each interval, and those of known bots among them.
+/// The clicks of each interval, and the clicks of known bots among them.
 fn tallies(
     clicks: BTreeMap<Interval, u64>,
     bots: &BTreeMap<Interval, u64>,
@@ -82,11 +82,11 @@ fn tallies(
 }
 
 impl LinkService {
-    /// The series of the link with this code, active or not, for a client at `address`; `None` where there is none.
+    /// The series of the link with this code, active or not, for a client at `address`; `None` if there is no such link.
     ///
     /// # Errors
-    /// [`LinkError::TooMany`] where the client asked for too many codes that no link has; [`LinkError::Count`] where an exact
-    /// series cannot be read, [`LinkError::Store`].
+    /// [`LinkError::TooMany`] if the client asked for too many unknown codes; [`LinkError::Count`] if an exact series cannot be
+    /// read, [`LinkError::Store`].
     pub async fn series(
         &self,
         code: &ShortCode,
@@ -107,7 +107,7 @@ impl LinkService {
         Ok(Some(Series::of(range, &tallies(read.points, &read.bots))))
     }
 
-    /// A link of this owner and its series, as the database has them where exact ones cannot be read; `None` where there is none.
+    /// A link of this owner and its series, by the counts of the database if exact counts cannot be read; `None` if there is no such link.
     ///
     /// # Errors
     /// [`LinkError::Count`], [`LinkError::Store`].
@@ -138,8 +138,8 @@ impl LinkService {
         Ok(Some((counted, ComparedSeries::of(range, &tallies, as_of))))
     }
 
-    /// The series of all links of an owner, or of those with a tag: for one such request of an account at a time. Without clicks
-    /// also where the owner's account is gone.
+    /// The series of all links of an owner, or of the links with a tag: an account has one such request at a time. It is empty
+    /// if the owner's account is deleted.
     ///
     /// # Errors
     /// [`LinkError::TooMany`], [`LinkError::Count`], [`LinkError::Store`].
@@ -158,7 +158,7 @@ impl LinkService {
         Ok(Series::of(range, &tallies(clicks, &bots)))
     }
 
-    /// The same beside that of the range before; as the database has them where exact ones cannot be read.
+    /// The same with the series of the previous range; by the counts of the database if exact counts cannot be read.
     ///
     /// # Errors
     /// As there.

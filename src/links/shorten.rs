@@ -11,8 +11,7 @@ use crate::limits::{Action, Daily};
 use crate::store::{CreateLinkError, CreatedLink, IdempotentRequest, NewLink, UsedKey};
 use crate::telemetry::metrics::LIMIT_HITS;
 
-/// How often another code is drawn where a link has the first one: at most about one draw in 100,000 is
-/// taken.
+/// How often another code is drawn if the first code is taken: at most about one draw in 100,000 is taken.
 pub(super) const DRAWS: usize = 8;
 
 /// How long a request may be repeated with its key.
@@ -152,8 +151,7 @@ impl LinkService {
             .await?;
         let created = self.create_counted(owner, request, key, address, now).await;
         if created.is_err() {
-            self.limiter
-                .take_back_today(Daily::LinkBytes, address, bytes);
+            self.limiter.refund_today(Daily::LinkBytes, address, bytes);
         }
         created
     }
@@ -236,7 +234,7 @@ impl LinkService {
 
     pub(super) fn draw_code(&self) -> Result<ShortCode, LinkError> {
         let length = self.code_length.get();
-        draw(self.is_kept_word, || ShortCode::generate(length))
+        draw(self.is_reserved, || ShortCode::generate(length))
             .map_err(|error| LinkError::NoCode(error.to_string()))
     }
 }
@@ -257,7 +255,7 @@ impl LinkError {
     }
 }
 
-/// Draws a code that is no word of the service's own: `metrics` has the letters and the length of a code.
+/// Draws a code that is not a reserved word: `metrics` has the letters and the length of a code.
 fn draw<E>(
     is_kept: impl Fn(&str) -> bool,
     mut generate: impl FnMut() -> Result<ShortCode, E>,

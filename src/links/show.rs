@@ -25,7 +25,7 @@ impl CountedLink {
 }
 
 impl LinkService {
-    /// A link of this owner; `None` where there is none.
+    /// A link of this owner; `None` if there is no such link.
     ///
     /// # Errors
     /// [`LinkError::Count`], [`LinkError::Store`].
@@ -53,7 +53,7 @@ impl LinkService {
         }))
     }
 
-    /// The exact clicks of a link of this owner; `None` where there is none.
+    /// The exact clicks of a link of this owner; `None` if there is no such link.
     ///
     /// # Errors
     /// [`LinkError::Count`], [`LinkError::Store`].

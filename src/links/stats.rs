@@ -7,7 +7,7 @@ use crate::domain::{LinkState, NotFollowed, RemovalStatus, ShortCode, TargetUrl,
 /// A link's statistics at one moment.
 #[derive(Debug)]
 pub struct LinkStats {
-    /// Where the link leads; `None`: it is removed, and that is not shown.
+    /// Its target; `None` if the link is removed, and the target is hidden.
     pub target: Option<TargetUrl>,
     /// Exact number of answered redirects.
     pub clicks: u64,
@@ -20,7 +20,7 @@ pub enum LinkPreview {
     Removed(RemovalStatus),
     /// It is made, and not removed.
     Made {
-        /// Where it leads; `None`: it has ended, and that is not shown.
+        /// Its target; `None` if the link is not active, and the target is hidden.
         target: Option<TargetUrl>,
         /// When it was made.
         made_at: Timestamp,
@@ -32,10 +32,11 @@ pub enum LinkPreview {
 }
 
 impl LinkService {
-    /// The statistics of the link with this code, active or not, for a client at `address`; `None` where there is none.
+    /// The statistics of the link with this code, active or not, for a client at `address`; `None` if there is no such link.
     ///
     /// # Errors
-    /// [`LinkError::TooMany`] where the client asked for too many codes that no link has; [`LinkError::Count`] where an exact number cannot be read, [`LinkError::Store`].
+    /// [`LinkError::TooMany`] if the client asked for too many unknown codes; [`LinkError::Count`] if the exact number cannot be
+    /// read, [`LinkError::Store`].
     pub async fn stats(
         &self,
         code: &ShortCode,
@@ -56,7 +57,7 @@ impl LinkService {
         }))
     }
 
-    /// What a client at `address` is shown of the link with this code; `None` where there is none.
+    /// What a client at `address` is shown of the link with this code; `None` if there is no such link.
     ///
     /// # Errors
     /// As of [`LinkService::stats`].

@@ -60,7 +60,7 @@ pub struct Colors {
 }
 
 impl Colors {
-    /// Checks the contrast. Many scanners read no code whose modules are the lighter ones.
+    /// Checks the contrast. Many scanners cannot read a code whose modules are lighter than its background.
     ///
     /// # Errors
     /// [`QrError::LowContrast`].

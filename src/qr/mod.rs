@@ -25,7 +25,7 @@ pub enum QrError {
         /// The least size.
         min: u32,
     },
-    /// The two colours look alike, or the wrong one is darker.
+    /// The two colours look alike, or the wrong colour is darker.
     #[error("dark: must be much darker than light for scanners to read it")]
     LowContrast,
     /// The PNG could not be written: a defect.

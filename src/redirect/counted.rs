@@ -61,7 +61,7 @@ impl Redirect {
         }
     }
 
-    /// Where a click leads that is counted, if its link has changed since the click was sent.
+    /// Where a counted click leads if its link has changed since the click was sent.
     async fn confirmed(
         &self,
         code: &ShortCode,
@@ -88,7 +88,7 @@ impl Redirect {
         if click == now.click() {
             return Ok(Redirected::by_click(now, source_now, receipt));
         }
-        // The code is another link's meanwhile: the click is counted for that link, too.
+        // The code now belongs to another link: the click is counted for that link, too.
         let class = self.classifier.class_of(visitor);
         let recorded = self.recorders.record_unconditionally(now.click(), class);
         Ok(Redirected::by_click(now, source_now, recorded.await))

@@ -36,7 +36,7 @@ pub enum RedirectError {
 
 impl RedirectError {
     /// Whether this process may not know yet that the link may be followed again.
-    pub(super) fn may_be_of_before(&self) -> bool {
+    pub(super) fn may_be_stale(&self) -> bool {
         matches!(self, Self::Inactive | Self::Expired | Self::Removed(_))
     }
 

@@ -31,12 +31,12 @@ impl Redirect {
         };
         match receipt {
             Some(receipt) => Ok(Redirected::by_click(link, source, receipt)),
-            // It has no limit any more.
+            // The link no longer has a limit.
             None => self.counted(code, link, source, version, visitor).await,
         }
     }
 
-    /// Asks for a click of a link, or whether one is left. `None` where none was granted because none is needed.
+    /// Asks for a click of a link, or whether a click is left. `None` if no click is needed.
     pub(super) async fn ask(
         &self,
         code: &ShortCode,

@@ -20,7 +20,7 @@ use crate::telemetry::throttle::LogThrottle;
 pub struct Lookups {
     /// The source of truth.
     pub links: Arc<dyn Links>,
-    /// A replica of it, if there is one.
+    /// A replica of the database, if there is a replica.
     pub replica: Option<Arc<ReplicaReads>>,
     /// A permit for each look-up that may run at once, in the whole process.
     pub at_once: Arc<Semaphore>,
@@ -47,11 +47,11 @@ impl Lookups {
             };
             let (lookups, code) = (self.clone(), code.clone());
             let asking = async move {
-                // Kept while the database works, also where no request waits any more.
+                // Kept while the database works, even if no request still waits for it.
                 let _permit = permit;
                 lookups.ask(&code, mark).await
             };
-            // On the database's own runtime: this one is for redirects.
+            // On the database's own runtime: the worker's runtime is for redirects.
             match self.runtime.spawn(asking).await {
                 Ok(link) => link.map_err(RedirectError::from),
                 Err(failed) => Err(RedirectError::Unavailable(failed.to_string())),

@@ -43,7 +43,7 @@ pub use lookups::Lookups;
 pub use redirected::Redirected;
 pub use replica::ReplicaReads;
 
-/// The redirect path of one worker; cheap to clone.
+/// The redirect path of a worker; cheap to clone.
 #[derive(Clone)]
 pub struct Redirect {
     /// The links that the process and Redis have cached.
@@ -66,11 +66,11 @@ pub struct Redirect {
     pub misses: MissLimiter,
     /// Whether search engines are asked not to list short links.
     pub noindex: bool,
-    /// Where no link leads, by a visitor's query neither.
+    /// The targets to which no redirect leads, with or without the visitor's query.
     pub blocklist: CurrentBlocklist,
 }
 
-/// The link, where there is one that may be followed now.
+/// The link, if it exists and may be followed now.
 fn followable(
     link: Option<Arc<CachedLink>>,
     clock: &dyn Clock,
@@ -117,20 +117,20 @@ impl Redirect {
         start: Instant,
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
-        let followed = self.followed_as_known(code, start, visitor).await;
-        if !matches!(&followed, Err(error) if error.may_be_of_before()) {
+        let followed = self.follow_cached(code, start, visitor).await;
+        if !matches!(&followed, Err(error) if error.may_be_stale()) {
             return followed;
         }
         // Boxed: seldom needed, and every connection would have room for it.
         let anew = async {
             let now = self.recorders.barrier(self.cache.shard_of(code)).await;
-            self.followed_as_known(code, now, visitor).await
+            self.follow_cached(code, now, visitor).await
         };
         Box::pin(anew).await
     }
 
     /// Follows a code by what this process knows of it.
-    async fn followed_as_known(
+    async fn follow_cached(
         &self,
         code: &ShortCode,
         start: Instant,
@@ -175,8 +175,8 @@ impl Redirect {
         Ok(Redirected::by_preview(link, source, now))
     }
 
-    /// Fails where a visitor's query is too long for the location, or makes a target of it that is on the blocklist: the visit is
-    /// refused before it is counted.
+    /// Fails if a visitor's query makes the location too long, or turns the target into one that is on the blocklist: the visit
+    /// is refused before it is counted.
     fn check_query(&self, link: &CachedLink, visitor: &Visitor<'_>) -> Result<(), RedirectError> {
         let Some(query) = visitor.query.filter(|_| link.forward_query) else {
             return Ok(());
@@ -190,7 +190,7 @@ impl Redirect {
         Ok(())
     }
 
-    /// Adds the visitor's query where the link wants it. It is looked at here, too: the link may have changed since the first look.
+    /// Adds the visitor's query if the link wants it. It is checked here, too: the link may have changed since the first check.
     fn forwarded(
         &self,
         redirected: Redirected,
@@ -203,7 +203,7 @@ impl Redirect {
         Ok(redirected)
     }
 
-    /// Fails where a visitor's query leads to a URL of the blocklist: as a link would that leads there by itself.
+    /// Fails if a visitor's query leads to a URL of the blocklist, as a link with that target would.
     fn check_target(&self, target: &Location, location: &Location) -> Result<(), RedirectError> {
         let is_blocked = || {
             let list = self.blocklist.get();

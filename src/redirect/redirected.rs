@@ -1,4 +1,4 @@
-//! Where a client is redirected to.
+//! The location to which a client is redirected.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,14 +12,14 @@ use crate::domain::{Location, LocationTooLong};
 pub struct Redirected {
     link: Arc<CachedLink>,
     source: Source,
-    counted: Counted,
+    kind: VisitKind,
     /// The location with the visitor's query.
     forwarded: Option<Location>,
     noindex: bool,
 }
 
 /// Why the client may be redirected.
-enum Counted {
+enum VisitKind {
     Click(ClickReceipt),
     /// A `HEAD` is answered like a visit and is not counted.
     Preview(Instant),
@@ -27,18 +27,18 @@ enum Counted {
 
 impl Redirected {
     pub(super) fn by_click(link: Arc<CachedLink>, source: Source, receipt: ClickReceipt) -> Self {
-        Self::new(link, source, Counted::Click(receipt))
+        Self::new(link, source, VisitKind::Click(receipt))
     }
 
     pub(super) fn by_preview(link: Arc<CachedLink>, source: Source, at: Instant) -> Self {
-        Self::new(link, source, Counted::Preview(at))
+        Self::new(link, source, VisitKind::Preview(at))
     }
 
-    fn new(link: Arc<CachedLink>, source: Source, counted: Counted) -> Self {
+    fn new(link: Arc<CachedLink>, source: Source, kind: VisitKind) -> Self {
         Self {
             link,
             source,
-            counted,
+            kind,
             forwarded: None,
             noindex: false,
         }
@@ -52,9 +52,9 @@ impl Redirected {
     /// When the client could be redirected: nearly the moment of the response.
     #[must_use]
     pub fn at(&self) -> Instant {
-        match &self.counted {
-            Counted::Click(receipt) => receipt.at(),
-            Counted::Preview(at) => *at,
+        match &self.kind {
+            VisitKind::Click(receipt) => receipt.at(),
+            VisitKind::Preview(at) => *at,
         }
     }
 
@@ -69,7 +69,7 @@ impl Redirected {
         &self.link.location
     }
 
-    /// The location with the visitor's query, where one was added.
+    /// The location with the visitor's query, if the query was added.
     pub(super) fn forwarded(&self) -> Option<&Location> {
         self.forwarded.as_ref()
     }

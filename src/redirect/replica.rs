@@ -29,7 +29,7 @@ use crate::store::{PostgresReplica, StoreError, WalPosition};
 /// How long a pair is used.
 const PAIR_TTL: Duration = Duration::from_secs(10);
 
-/// Look-ups on a replica, and on its primary where the replica may be too old.
+/// Look-ups on a replica, and on its primary if the replica may be too old.
 pub struct ReplicaReads {
     /// The primary and the replica.
     database: Arc<PostgresReplica>,

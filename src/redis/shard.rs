@@ -16,7 +16,7 @@ use super::servers::Seeds;
 use super::term::Term;
 use crate::domain::{Clock, Shard, Timestamp};
 use crate::telemetry::metrics::{
-    Connections, REDIS_COMMANDS, REDIS_LOSSES, REDIS_SUPERSEDED, REDIS_UP, counter_of_shard,
+    Connections, REDIS_COMMANDS, REDIS_OUTAGES, REDIS_SUPERSEDED, REDIS_UP, counter_of_shard,
     gauge_of_shard, start_shard_at_zero,
 };
 use crate::telemetry::throttle::FlapLog;
@@ -293,7 +293,7 @@ impl RedisShard {
             } else {
                 tracing::debug!(%failure, data_set, "Redis is away again");
             }
-            counter_of_shard(REDIS_LOSSES, self.shard()).increment(1);
+            counter_of_shard(REDIS_OUTAGES, self.shard()).increment(1);
             self.inner.is_up.set(0);
             *self.away_since() = Some(Instant::now());
             self.inner.tripped.notify_one();

@@ -109,7 +109,7 @@ pub(super) struct App {
     security_contact: Option<Arc<str>>,
     before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
-    /// `None` where no classes of clicks are noted.
+    /// `None` if no visitor classes are kept.
     analytics: Option<Analytics>,
     pub(super) countries: Countries,
     pub(super) analytics_settings: AnalyticsSettings,
@@ -118,7 +118,7 @@ pub(super) struct App {
     pub(super) blocklist: Option<PathBuf>,
     /// How large the database may be; 0: any size.
     pub(super) database_max: u64,
-    /// The deadline of the journal until it was late, and the one after that.
+    /// The deadline of the journal before and after it was late.
     journal_deadlines: (Duration, Duration),
 }
 
@@ -196,7 +196,7 @@ impl App {
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
             own_host: (base_url.own_host().clone()).with_private_refused(config.private_targets),
-            is_kept_word: paths::is_kept_word,
+            is_reserved: paths::is_reserved,
             clock: Arc::clone(&clock),
         };
         let lookups = lookups(config, &store, replica.as_ref());

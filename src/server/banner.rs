@@ -1,5 +1,5 @@
-//! The screen at the start: where the service listens, what it uses, and the first steps. In a log for machines it is a line
-//! as any other.
+//! The screen at the start: where the service listens, what it uses, and the first steps. In a log for machines it is an
+//! ordinary line.
 
 use std::io::{Write, stdout};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,7 +9,7 @@ use crate::telemetry::LogFormat;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Prints one screen, or logs one line where machines read it. A closed standard output is no reason not to serve.
+/// Prints one screen, or logs one line for machines. The service also starts if standard output is closed.
 pub(super) fn print(config: &Config, base_url: &BaseUrl, address: SocketAddr) {
     if config.base_url.is_none() && address.ip().is_unspecified() {
         tracing::warn!(
@@ -77,7 +77,7 @@ The same without this program:
     )
 }
 
-/// Where a listener can be reached from the machine that it runs on.
+/// The address of a listener, as seen from its own machine.
 fn on_this_machine(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address {

@@ -34,7 +34,7 @@ pub struct BindError {
 }
 
 impl BoundSocket {
-    /// Binds the address of a setting. Fails where another process listens there already.
+    /// Binds the address of a setting. Fails if another process already listens there.
     pub(super) fn bind(setting: &'static str, address: SocketAddr) -> Result<Self, BindError> {
         // As the standard library does it.
         let bound =

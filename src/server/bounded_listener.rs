@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::http::ClientAddress;
-use crate::limits::{AtOnce, Place};
+use crate::limits::{AtOnce, ClientShare};
 
 /// A listener with at most so many connections at once, each with a timeout.
 pub(super) struct BoundedListener {
@@ -25,7 +25,7 @@ pub(super) struct BoundedListener {
 }
 
 impl BoundedListener {
-    /// An address has a quarter of the connections; further ones are closed.
+    /// An address has a quarter of the connections; more connections are closed.
     ///
     /// A connection is closed when no byte was written to it for `idle_timeout`: an idle one, one with a slow request,
     /// and one whose client does not read the response.
@@ -78,11 +78,11 @@ pub(super) struct BoundedConnection {
     idle: Pin<Box<Sleep>>,
     idle_timeout: Duration,
     _permit: OwnedSemaphorePermit,
-    _place: Place,
+    _place: ClientShare,
 }
 
 impl BoundedConnection {
-    /// The outcome of an operation on the stream; an error where the operation is pending for too long.
+    /// The outcome of an operation on the stream; an error if the operation is pending for too long.
     fn or_timeout<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -32,7 +32,7 @@ struct OfAddress {
     address: ClientAddress,
 }
 
-/// Why a connection is one too many.
+/// Why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OneTooMany {
     InAll,
@@ -53,7 +53,7 @@ impl Connections {
     pub(super) fn new(guards: &Guards, proxies: TrustedProxies) -> Self {
         Self {
             permits: Arc::new(Semaphore::new(guards.max_connections)),
-            // Where the system allows few, too: an address has a quarter of them at most.
+            // Even if the system allows few connections, an address has at most a quarter of them.
             max_per_address: guards
                 .max_connections_per_address
                 .min((guards.max_connections / 4).max(1)),

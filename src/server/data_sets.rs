@@ -28,7 +28,7 @@ pub(super) struct DataSets<'a> {
 }
 
 impl DataSets<'_> {
-    /// The data sets that the settings name, none of them in use yet. Waits for Redis for a while, from `started` on.
+    /// The data sets that the settings name, not in use yet. Waits for Redis for a while, from `started` on.
     pub(super) async fn configured(&self, started: Instant) -> Result<RedisShards, ConnectError> {
         let layout = if self.is_cluster(started).await? {
             Layout::Shards(self.config.redis_shards)
@@ -68,7 +68,7 @@ impl DataSets<'_> {
         database.redis_shards(&self.config.redis_prefix).await
     }
 
-    /// Sees to it that all instances divide a cluster as this one does, into these shards.
+    /// Makes sure that all instances divide a cluster into the same shards as this instance.
     pub(super) async fn divide(
         &self,
         configured: &RedisShards,

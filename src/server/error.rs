@@ -34,7 +34,7 @@ pub enum ServeError {
     /// The secret beside the database cannot be used.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The file of further passwords cannot be read.
+    /// The file of more common passwords cannot be read.
     #[error("COMMON_PASSWORDS: {0}: {1}; let it be read, or unset it")]
     CommonPasswords(String, io::Error),
     /// The file of countries cannot be used.

@@ -12,7 +12,7 @@ const PER_SHARD: usize = 16;
 /// Connections of a worker to a shard: for its clicks and for its look-ups.
 const PER_WORKER: usize = 2;
 
-/// How many clients may be connected at once where the process may open this many files, and Redis has so many shards.
+/// How many clients may be connected at the same time if the process may open this many files, and Redis has this many shards.
 pub(super) fn max_connections(files: Option<u64>, shards: usize, config: &Config) -> usize {
     let wanted = config.guards.max_connections;
     let Some(files) = files else { return wanted };

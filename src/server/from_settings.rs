@@ -18,10 +18,10 @@ use crate::store::{Store, companion_file};
 const UNKNOWN_TTL: Duration = Duration::from_secs(5);
 
 /// How long a batch that Redis did not acknowledge waits for the journal, until the journal was late once. On a busy
-/// machine the journal may take long, and a click in memory alone is worse than a slow redirect.
+/// machine the journal may take long, and a click that is only in memory is worse than a slow redirect.
 const JOURNAL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The same without Redis, where the journal is the only sink: a busy disk is slow for a moment.
+/// The same without Redis, when the journal is the only sink: a busy disk is slow for a moment.
 const JOURNAL_TIMEOUT_ALONE: Duration = Duration::from_secs(2);
 
 /// The limits of the cache, with these settings and this database.
@@ -36,7 +36,7 @@ pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
     }
 }
 
-/// The countries of addresses, and what finds the classes of clicks where they are noted.
+/// The countries of addresses, and what finds the classes of clicks if classes are kept.
 pub(super) fn analytics(config: &Config) -> Result<(Countries, Option<Analytics>), ServeError> {
     let settings = &config.analytics;
     if !settings.are_on {
@@ -66,7 +66,7 @@ pub(super) fn database_runtime(config: &Config) -> Option<Handle> {
     }
 }
 
-/// The deadline of the journal until it was late, and the one after that.
+/// The deadline of the journal before and after it was late.
 pub(super) fn journal_deadlines(config: &Config, has_redis: bool) -> (Duration, Duration) {
     if has_redis {
         // The other half of the deadline is Redis's.
@@ -86,7 +86,7 @@ pub(super) fn blocklist(config: &Config) -> Result<CurrentBlocklist, ServeError>
     Ok(current)
 }
 
-/// The secrets of the settings; with SQLite also the one beside the database, which is made where there is none.
+/// The secrets of the settings; with SQLite also the secret beside the database, which is created if it is missing.
 pub(super) fn secrets(config: &Config) -> Result<Secrets, ServeError> {
     let current = match (&config.jwt_secret, &config.database) {
         (Some(secret), _) => secret.clone(),

@@ -1,4 +1,4 @@
-//! Watching the history of the database: where it may have gone back, whatever is cached is dropped on every instance.
+//! Watching the history of the database: when it may have gone back, every instance drops its cache.
 //!
 //! Redis remembers what instances have seen, so that one that starts, or whose neighbours are gone, compares the database
 //! with it.
@@ -10,7 +10,7 @@ use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
 use crate::redis::{RedisFailure, RedisShard, RedisShards};
 use crate::store::{Database, HistoryNote, StoreError};
-use crate::telemetry::metrics::DATABASE_WENT_BACK;
+use crate::telemetry::metrics::DATABASE_ROLLED_BACK;
 
 /// Compares the database with what instances have seen of it.
 pub(super) struct HistoryWatch {
@@ -49,7 +49,7 @@ impl HistoryWatch {
         }
     }
 
-    /// Checks once. Works on the database alone while Redis is away.
+    /// Checks once. While Redis is away, it uses only the database.
     pub(super) async fn check(&mut self) -> Result<(), HistoryError> {
         let others = match self.reachable_shards().first() {
             Some(redis) => remembered(redis).await.unwrap_or_default(),
@@ -60,7 +60,7 @@ impl HistoryWatch {
         };
         let note = check.note;
         if check.went_back {
-            metrics::counter!(DATABASE_WENT_BACK).increment(1);
+            metrics::counter!(DATABASE_ROLLED_BACK).increment(1);
             tracing::error!(
                 "the database went back: what was written last is lost; cached links are dropped, and ids go on above those given out"
             );
@@ -73,7 +73,7 @@ impl HistoryWatch {
         }
         let mut outcome = Ok(());
         for (number, redis) in self.reachable_shards().into_iter().enumerate() {
-            // Shards do not wait for one that fails.
+            // Shards do not wait for a shard that fails.
             if let Err(error) = self.settle(&redis, &note, number == 0).await {
                 outcome = Err(error);
             }
@@ -81,7 +81,7 @@ impl HistoryWatch {
         outcome
     }
 
-    /// Drops the links of another history from a shard, and remembers this one in it.
+    /// Drops the links of another history from a shard, and stores the current history in it.
     async fn settle(
         &mut self,
         redis: &RedisShard,
@@ -113,7 +113,7 @@ impl HistoryWatch {
     }
 }
 
-/// What a shard remembers; nothing where that is unreadable.
+/// What a shard remembers; nothing if that is unreadable.
 async fn remembered(redis: &RedisShard) -> Result<Option<HistoryNote>, RedisFailure> {
     let note = redis.history().await?;
     Ok(note.and_then(|note| serde_json::from_slice(note.as_bytes()).ok()))

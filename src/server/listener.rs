@@ -88,8 +88,8 @@ async fn accept_until_requested(
     }
 }
 
-/// Responds before anything is read, so that the client learns at once that it is one too many. The socket does not
-/// block: a client that takes not even these bytes gets none.
+/// Responds before anything is read, so that the client learns at once that there are too many connections. The socket does not
+/// block: a client that does not even read these bytes gets no response.
 fn refuse(mut stream: &std::net::TcpStream, one_too_many: OneTooMany, id: &RequestId) {
     let response = match one_too_many {
         OneTooMany::InAll => refused_connection(

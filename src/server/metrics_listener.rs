@@ -13,13 +13,13 @@ use crate::server::bounded_listener::BoundedListener;
 use crate::server::shutdown::{GRACE_PERIOD, Shutdown};
 use crate::telemetry::exposition::Exposition;
 
-/// Connections at once; further ones wait in the backlog of the system.
+/// Connections at the same time; more connections wait in the backlog of the system.
 const MAX_CONNECTIONS: usize = 64;
 
 /// How long a connection may go without a byte written to it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves /metrics alone, until the service drains.
+/// Serves only /metrics, until the service drains.
 pub(super) async fn serve(listener: TcpListener, metrics: Exposition, shutdown: Shutdown) {
     let router = Router::new()
         .route(paths::METRICS, get(async move || metrics.render()))

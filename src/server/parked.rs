@@ -1,4 +1,4 @@
-//! Clicks in doubt whose Redis data set is none of the configured ones: because a cluster became a single Redis, say, or
+//! Clicks in doubt whose Redis data set is not configured any longer: for example, a cluster became a single Redis, or
 //! `REDIS_PREFIX` was changed. Without them no count would be exact, so they are settled before the service starts.
 
 use std::collections::BTreeMap;
@@ -36,8 +36,7 @@ pub enum ParkedError {
     Database(#[from] ConnectError),
 }
 
-/// Drains the data sets that are not configured and for which batches are parked, where the configured Redis still has
-/// them.
+/// Drains the data sets that are not configured and for which batches are parked, if the configured Redis still has them.
 ///
 /// # Errors
 /// [`ParkedError::Left`] if batches are left.
@@ -68,7 +67,7 @@ fn refuse(left: BTreeMap<String, Vec<ParkedBatch>>) -> Result<(), ParkedError> {
     }
 }
 
-/// Parked batches by their data sets, without those of configured ones.
+/// Parked batches by data set, without the configured data sets.
 async fn orphans(
     store: &Store,
     redis: Option<&RedisShards>,

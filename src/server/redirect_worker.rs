@@ -1,4 +1,4 @@
-//! The redirect path of one worker, and the tasks that have to run for it.
+//! The redirect path of a worker, and the tasks that must run for it.
 
 use futures_util::FutureExt;
 use tokio::task::{JoinHandle, JoinSet};
@@ -24,8 +24,8 @@ pub(super) struct RedirectTasks {
 }
 
 impl RedirectTasks {
-    /// Spawns the tasks on the runtime of the redirect path. The returned one stands for those that deliver clicks: it
-    /// ends after `drained` is cancelled, once every click is delivered, and panics where one of them does.
+    /// Spawns the tasks on the runtime of the redirect path. The returned task stands for the tasks that deliver clicks: it
+    /// ends after `drained` is cancelled, once every click is delivered, and panics if one of them does.
     pub(super) fn spawn(self, drained: &CancellationToken) -> JoinHandle<()> {
         for batcher in self.lookup_batchers {
             // Ends with the redirect path. Should it die, look-ups go to the database one by one.

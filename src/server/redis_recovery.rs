@@ -1,4 +1,4 @@
-//! Recovering a shard of Redis: what has to happen before it is used, at the start and each time that it comes back.
+//! Recovering a shard of Redis: what must happen before it is used, at the start and each time that it comes back.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use crate::config::Config;
 use crate::domain::TokenSecret;
 
-/// Shortest prefixes that a network of proxies has: `10.0.0.0/8` and `fc00::/7` are the largest private ones.
+/// Shortest prefixes of a network of proxies: `10.0.0.0/8` and `fc00::/7` are the largest private networks.
 const SHORTEST_V4: u8 = 8;
 const SHORTEST_V6: u8 = 7;
 
@@ -33,7 +33,7 @@ pub(super) fn warn(config: &Config) {
             continue;
         }
         tracing::warn!(
-            "{name}: follows a pattern, and may be guessed, which lets everybody log in as anybody; give a random one, such as the output of `openssl rand -hex 32`"
+            "{name}: follows a pattern, so it can be guessed, and whoever guesses it can log in as anybody; give a random secret, such as the output of `openssl rand -hex 32`"
         );
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Running {
     /// Ends the recorders: after the connections, before the last flush.
     drained: CancellationToken,
     tasks: JoinSet<()>,
-    /// Probe Redis to the very end: clicks that are in memory alone may need it.
+    /// Probes Redis to the very end: clicks that are only in memory may need it.
     probes: JoinSet<()>,
     app: App,
 }
@@ -45,7 +45,7 @@ pub(super) struct Running {
 /// The sockets of the service.
 pub(super) struct Listeners {
     pub(super) public: TcpListener,
-    /// `None` where metrics are served on the public one.
+    /// `None` if metrics are served on the public listener.
     pub(super) metrics: Option<TcpListener>,
 }
 
@@ -168,7 +168,7 @@ impl Running {
         tracing::error!("a part of the service died: {died}; it is stopped");
         self.shutdown.request();
         self.shutdown.drain();
-        // Clicks may be in memory alone at this moment.
+        // Clicks may be only in memory at this moment.
         if let Err(error) = self.stop(limit).await {
             tracing::error!(%error, "and it did not end well");
         }

@@ -25,8 +25,8 @@ use crate::server::{banner, risks, startup};
 use crate::telemetry::LogFilter;
 use crate::telemetry::exposition::Exposition;
 
-/// Serves until `shutdown`: connects to the dependencies, answers requests, finishes the open ones, and writes pending
-/// clicks back. `files` is how many files the process may open.
+/// Serves until `shutdown`: connects to the dependencies, answers requests, finishes open requests, and writes pending clicks
+/// back. `files` is how many files the process may open.
 ///
 /// # Errors
 /// [`ServeError`]: the service could not start, or a part of it died, or it could not stop in time.

@@ -52,7 +52,7 @@ pub(super) enum AttemptError {
     Permanent(String),
 }
 
-/// The database, and its replica where the settings name one. The replica is connected later, by a background job.
+/// The database, and its replica if the settings name a replica. A background job connects the replica later.
 pub(super) struct Databases {
     pub(super) store: Store,
     pub(super) replica: Option<Arc<PostgresReplica>>,
@@ -112,7 +112,7 @@ async fn with_schema(
     connected.await.map_err(no_database)
 }
 
-/// Asks the database what the start has to know. It may go away again just after it was connected.
+/// Asks the database what the start needs to know. It may go away again just after it was connected.
 ///
 /// # Errors
 /// When it does not answer for a while.
@@ -147,7 +147,7 @@ impl From<OpenError> for AttemptError {
     }
 }
 
-/// Brings the schema of the database up to date, reports what it does, and does nothing else.
+/// Brings the schema of the database up to date, and reports each step.
 ///
 /// # Errors
 /// When the database is not there or refuses.
@@ -161,7 +161,7 @@ pub async fn migrate(config: &Config, report: Report) -> Result<(), ConnectError
     })
 }
 
-/// Opens the database for the operator. Its schema has to be that of this version.
+/// Opens the database for the operator. Its schema must be that of this version.
 ///
 /// # Errors
 /// When the database is not there or refuses.
@@ -186,7 +186,7 @@ pub(super) async fn redis(
             .map(|redis| shard(redis, &recovery, cache, started)),
     )
     .await?;
-    // Shards of one server have the same settings.
+    // Shards on the same server have the same settings.
     let mut warned = HashSet::new();
     let up = shards.iter().filter(|redis| redis.is_up());
     for redis in up.filter(|redis| warned.insert(redis.replication_id())) {

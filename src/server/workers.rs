@@ -98,7 +98,7 @@ impl Workers {
         Ok(Self { workers })
     }
 
-    /// Where the listener sends connections.
+    /// The channel to which the listener sends connections.
     pub(super) fn inboxes(&self) -> Vec<Sender<AcceptedConnection>> {
         self.workers
             .iter()

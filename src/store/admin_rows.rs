@@ -125,7 +125,7 @@ pub(super) fn removal(
         status: removal_status(status)?,
         removed_by: by.map(UserId),
         removed_at: timestamp(at)?,
-        taken_back_at: taken_back_at.map(timestamp).transpose()?,
+        revoked_at: taken_back_at.map(timestamp).transpose()?,
         links: links.unsigned_abs(),
         is_running: looking_after.is_some(),
     })

@@ -27,10 +27,15 @@ pub trait Administration: Send + Sync {
 
     /// Lets an account administer the service, and notes that for the audit. `false`: there is no such account, or it is
     /// banned.
-    async fn grant(&self, user: UserId, by: Actor<'_>, at: Timestamp) -> Result<bool, StoreError>;
+    async fn set_role(
+        &self,
+        user: UserId,
+        by: Actor<'_>,
+        at: Timestamp,
+    ) -> Result<bool, StoreError>;
 
     /// Gives an account another password and another key, and notes that for the audit. `false` as for
-    /// [`Administration::grant`].
+    /// [`Administration::set_role`].
     async fn reset_password(
         &self,
         user: UserId,

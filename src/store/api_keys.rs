@@ -1,4 +1,4 @@
-//! The contract of keys for programs.
+//! The contract of API keys.
 
 use async_trait::async_trait;
 
@@ -50,7 +50,7 @@ impl NewApiKey<'_> {
     }
 }
 
-/// Keys for programs. The operations on them need a token's principal; a key's own principal makes and sees no keys.
+/// API keys. The operations on them need a token's principal; a key's own principal makes and sees no keys.
 #[async_trait]
 pub trait ApiKeys: Send + Sync {
     /// Makes a key of an owner who has fewer than `max`, exactly so under concurrency, too.

@@ -77,7 +77,7 @@ impl Sums {
     pub(super) fn fitted(self, ids: &HashMap<ClickClass, i32>, room: &mut Room) -> (Self, u64) {
         let mut unclassified = 0;
         let fitted = self.map_classes(|link, quarter, class, clicks| {
-            let alone = class.bot_alone();
+            let alone = class.bot_flag_only();
             let is_last_resort = *class == alone;
             let takes = |id: &i32| room.takes((link.number(), quarter, *id), is_last_resort);
             if ids.get(&*class).is_some_and(takes) {

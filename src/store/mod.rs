@@ -86,7 +86,7 @@ pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_
 pub struct Store {
     /// Accounts.
     pub users: Arc<dyn Users>,
-    /// Keys for programs.
+    /// API keys.
     pub keys: Arc<dyn ApiKeys>,
     /// Sessions of browsers.
     pub sessions: Arc<dyn Sessions>,

@@ -18,7 +18,7 @@ pub(super) const LOOK_AGAIN_AFTER_MICROS: i64 = 60_000_000;
 /// it, and takes as long for it as for any other.
 pub(super) const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$YmFubmVkIGFjY291bnQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// See [`Removals::is_looked_through`].
+/// See [`Removals::is_scanned`].
 pub(super) const IS_LOOKED_THROUGH: &str =
     "SELECT looking_after IS NULL OR look_again_at IS NOT NULL FROM removals WHERE id = $1";
 
@@ -149,7 +149,7 @@ pub trait Removals: Send + Sync {
     /// Takes a removal back, and notes that for the audit. A link is followed again with it, unless another removal covers it,
     /// and an account may log in again; other links are put back by [`Removals::step`]. `None`: no removal in force has this
     /// number.
-    async fn take_back(
+    async fn revoke(
         &self,
         id: RemovalId,
         by: Actor<'_>,
@@ -177,7 +177,7 @@ pub trait Removals: Send + Sync {
 
     /// Whether all links were looked at that a removal covers, or covered; those that were just being made are looked at once
     /// more.
-    async fn is_looked_through(&self, id: RemovalId) -> Result<bool, StoreError>;
+    async fn is_scanned(&self, id: RemovalId) -> Result<bool, StoreError>;
 
     /// Works on a removal for up to [`LOOKED_AT_IN_STEP`] links, in one short transaction. `None`: there is nothing to do now,
     /// or other instances are at it.

@@ -166,7 +166,7 @@ impl Sums {
     /// The classes, and those that clicks get for whose class there is no room.
     pub(super) fn classes(&self) -> BTreeSet<Arc<ClickClass>> {
         let classes = || self.0.values().flat_map(HashMap::keys);
-        let alone = classes().map(|class| Arc::new(class.bot_alone()));
+        let alone = classes().map(|class| Arc::new(class.bot_flag_only()));
         alone.chain(classes().cloned()).collect()
     }
 

@@ -37,7 +37,7 @@ impl CpuOfWorkers {
         }
     }
 
-    /// The part of a further worker.
+    /// The part of one more worker.
     pub fn for_worker(&self) -> CpuOfWorker {
         let noted = Arc::<AtomicU64>::default();
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,9 +6,9 @@ use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, Promet
 use super::cpu::{CpuOfProcess, CpuOfWorker, CpuOfWorkers};
 use super::histogram::HistogramOfWorkers;
 use super::metrics::{
-    BATCH_CLICKS, BATCHES, BUILD_INFO, BULK_LINKS, CLASSES_DROPPED, CLASSES_MADE, CLASSES_UNKNOWN,
-    DATABASE_ERRORS, DATABASE_OPERATIONS, DATABASE_WENT_BACK, FLUSH_ERRORS, GRANTED, GRANTS_UNUSED,
-    LIMIT_HITS, MEMORY_ONLY, describe,
+    BATCH_CLICKS, BATCHES, BUILD_INFO, BULK_LINKS, CLASSES_COMPUTED, CLASSES_DROPPED,
+    CLASSES_UNKNOWN, DATABASE_ERRORS, DATABASE_OPERATIONS, DATABASE_ROLLED_BACK, FLUSH_ERRORS,
+    GRANTED, GRANTS_UNUSED, LIMIT_HITS, MEMORY_ONLY, describe,
 };
 
 /// Bounds of durations, in seconds: a warm redirect takes tenths of a millisecond, a log-in tens of milliseconds.
@@ -35,7 +35,7 @@ static PROCESS_CPU: CpuOfProcess = CpuOfProcess {
     help: "CPU time of the process",
 };
 
-/// The CPU time of a further worker.
+/// The CPU time of one more worker.
 #[must_use]
 pub fn cpu_of_worker() -> CpuOfWorker {
     WORKER_CPU.for_worker()
@@ -132,10 +132,10 @@ fn start_at_zero() {
     for name in [
         DATABASE_OPERATIONS,
         DATABASE_ERRORS,
-        DATABASE_WENT_BACK,
+        DATABASE_ROLLED_BACK,
         FLUSH_ERRORS,
         GRANTED,
-        CLASSES_MADE,
+        CLASSES_COMPUTED,
         CLASSES_DROPPED,
     ] {
         counter!(name).increment(0);

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Number of observations in each bucket, of one worker.
 #[derive(Debug)]
 pub struct WorkerHistogram {
-    /// One counter per bound, and one for samples above the last bound.
+    /// One counter per bound, and another counter for samples above the last bound.
     counts: Vec<AtomicU64>,
     nanoseconds: AtomicU64,
     bounds: &'static [f64],
@@ -55,7 +55,7 @@ impl HistogramOfWorkers {
         }
     }
 
-    /// The histogram of a further worker.
+    /// The histogram of one more worker.
     pub fn for_worker(&self) -> Arc<WorkerHistogram> {
         let histogram = Arc::new(WorkerHistogram {
             counts: (0..=self.bounds.len()).map(|_| AtomicU64::new(0)).collect(),

@@ -32,43 +32,41 @@ metrics! {
     counter REDIRECTS = "shunt_redirects_total";
     /// Clients that watch the count of a link.
     gauge LIVE_LISTENERS = "shunt_live_listeners";
-    /// Links per call that makes many at once.
+    /// Links per call that creates many links.
     histogram BULK_LINKS = "shunt_bulk_links";
     /// Entries of the blocklist in force.
     gauge BLOCKLIST_ENTRIES = "shunt_blocklist_entries";
-    /// 1 while the file of the blocklist has a wrong line or cannot be read, and the list before is in force.
-    gauge BLOCKLIST_REFUSED = "shunt_blocklist_refused";
+    /// 1 while the blocklist file has an invalid line or cannot be read, and the previous list is in force.
+    gauge BLOCKLIST_INVALID = "shunt_blocklist_invalid";
     /// Click batches by sink and outcome.
     counter BATCHES = "shunt_click_batches_total";
     /// Clicks per batch.
     histogram BATCH_CLICKS = "shunt_click_batch_clicks";
     /// Time until a sink acknowledged a batch.
     histogram BATCH_ACK = "shunt_click_batch_ack_seconds" Seconds;
-    /// Answered clicks that are in the memory of this process alone.
+    /// Answered clicks that are only in the memory of this process.
     gauge MEMORY_ONLY = "shunt_clicks_memory_only";
     /// Clicks granted to visitors of links with `max_clicks`, and counted.
     counter GRANTED = "shunt_clicks_granted_total";
-    /// Granted clicks whose visitors had left before: the next visitors of their links get them.
+    /// Granted clicks whose visitors left too early: the next visitors of their links get them.
     gauge GRANTS_UNUSED = "shunt_clicks_granted_unused";
     /// Clicks in batches that Redis may or may not have applied.
     gauge IN_DOUBT = "shunt_clicks_in_doubt";
     /// Clicks that the newest flush of this instance wrote back.
     gauge LAST_FLUSH_CLICKS = "shunt_last_flush_clicks";
-    /// The former name of `shunt_last_flush_clicks`; the next release has it no more.
-    gauge LAST_FLUSH_CLICKS_ALIAS = "shunt_clicks_pending";
-    /// Links with clicks in Redis that are not written back yet.
+    /// Links with clicks in Redis that are not yet written back.
     gauge PENDING_LINKS = "shunt_redis_pending_links";
-    /// Batches in the journal of the database, parked ones included; past 100,000 they are not counted.
+    /// Batches in the journal of the database, including parked batches; past 100,000 they are not counted.
     gauge JOURNAL_BATCHES = "shunt_journal_batches";
-    /// Changes of links that this instance is to publish and that are not published yet; past 100,000 they are not counted.
+    /// Changes of links that this instance must publish and has not yet published; past 100,000 they are not counted.
     gauge OUTBOX_CHANGES = "shunt_outbox_changes";
     /// Characters of the codes that new links get.
     gauge CODE_LENGTH = "shunt_code_length";
-    /// Size of the database, of SQLite without free pages and with its log.
+    /// Size of the database; for SQLite without free pages and with its log.
     gauge DATABASE_BYTES = "shunt_database_bytes" Bytes;
-    /// The size from which on nothing new is kept (`DATABASE_MAX_MIB`); missing without a limit.
+    /// The size from which on new data is refused (`DATABASE_MAX_MIB`); missing without a limit.
     gauge DATABASE_BYTES_MAX = "shunt_database_max_bytes" Bytes;
-    /// Size of the files of SQLite.
+    /// Size of the SQLite files.
     gauge SQLITE_BYTES = "shunt_sqlite_bytes" Bytes;
     /// Free space on the disk of SQLite.
     gauge SQLITE_DISK_FREE = "shunt_sqlite_disk_free_bytes" Bytes;
@@ -79,7 +77,7 @@ metrics! {
     gauge PENDING_OLDEST = "shunt_clicks_pending_oldest_seconds" Seconds;
     /// Duration of a flush.
     histogram FLUSH_DURATION = "shunt_flush_duration_seconds" Seconds;
-    /// Rows of links that clicks were written back to.
+    /// Rows of links to which clicks were written back.
     counter FLUSHED_LINKS = "shunt_flushed_links_total";
     /// Clicks written back to links.
     counter FLUSHED_CLICKS = "shunt_flushed_clicks_total";
@@ -87,56 +85,55 @@ metrics! {
     counter FLUSH_ERRORS = "shunt_flush_errors_total";
     /// 1 while Redis is up, 0 while it is away.
     gauge REDIS_UP = "shunt_redis_up";
-    /// How often Redis was found to have lost data or to be rolled back: clicks pending in it may be lost.
-    counter REDIS_DATA_LOST = "shunt_redis_emptied_total";
+    /// How often Redis lost data or was rolled back: clicks pending in it may be lost.
+    counter REDIS_DATA_LOST = "shunt_redis_data_lost_total";
     /// How often Redis was rolled back: clicks pending in it were dropped, because they may be counted already, or
     /// clicks that it had acknowledged are lost.
-    counter REDIS_ROLLED_BACK = "shunt_redis_stepped_back_total";
-    /// Clicks in doubt that were dropped, because the epoch of Redis that they were sent to has ended.
+    counter REDIS_ROLLED_BACK = "shunt_redis_rolled_back_total";
+    /// Clicks in doubt that were dropped, because the Redis epoch to which they were sent has ended.
     counter CLICKS_DROPPED = "shunt_clicks_in_doubt_dropped_total";
-    /// Classes of clicks that a worker worked out, because it did not have them in memory.
-    counter CLASSES_MADE = "shunt_click_classes_made_total";
-    /// Clicks whose class is not known, or not in full, by reason; they are counted.
+    /// Visitor classes that a worker computed, because it did not have them in memory.
+    counter CLASSES_COMPUTED = "shunt_click_classes_computed_total";
+    /// Clicks whose visitor class is unknown, or only known in part, by reason; they are counted.
     counter CLASSES_UNKNOWN = "shunt_clicks_unclassified_total";
-    /// Batches and parts of flushes whose classes are in no breakdown, because too many of them waited in the database.
+    /// Batches and parts of flushes whose classes are missing in breakdowns, because too many of them waited in the database.
     counter CLASSES_DROPPED = "shunt_click_classes_dropped_total";
     /// Age of the data in `GEOIP_DATABASE`.
     gauge COUNTRIES_AGE = "shunt_geoip_age_seconds" Seconds;
     /// 1 while the configured Redis is not used because another server keeps the data set now, otherwise 0.
     gauge REDIS_SUPERSEDED = "shunt_redis_superseded";
     /// How often Redis went away.
-    counter REDIS_LOSSES = "shunt_redis_away_total";
-    /// Commands and calls of scripts that Redis was asked for.
+    counter REDIS_OUTAGES = "shunt_redis_outages_total";
+    /// Commands and script calls sent to Redis.
     counter REDIS_COMMANDS = "shunt_redis_commands_total";
     /// Redis commands that were refused or had no response in time.
     counter REDIS_ERRORS = "shunt_redis_errors_total";
-    /// Connections to Redis that occasional commands share, by state; and tasks that wait for one.
+    /// Connections to Redis that occasional commands share, by state; and tasks that wait for a connection.
     gauge REDIS_CONNECTIONS = "shunt_redis_pool_connections";
     /// Max connections to Redis that occasional commands share.
     gauge REDIS_CONNECTIONS_MAX = "shunt_redis_pool_connections_max";
     /// 1 while the database responds, 0 while it does not.
     gauge DATABASE_UP = "shunt_database_up";
-    /// How often the database was found to have gone back, behind a fail-over or a restored backup: what was written last is
-    /// lost.
-    counter DATABASE_WENT_BACK = "shunt_database_went_back_total";
-    /// Connections to the database by state; and tasks that wait for one.
+    /// How often the database was rolled back, by a fail-over or a restored backup: the newest writes are lost.
+    counter DATABASE_ROLLED_BACK = "shunt_database_rolled_back_total";
+    /// Connections to the database by state; and tasks that wait for a connection.
     gauge DATABASE_CONNECTIONS = "shunt_database_connections";
     /// Max connections to the database.
     gauge DATABASE_CONNECTIONS_MAX = "shunt_database_connections_max";
-    /// Connections to the database that are used at once at present, except by redirects: under load, as many as it gets more
-    /// done by.
+    /// Connections to the database that may be used at the moment, except by redirects: under load only as many as make it
+    /// faster.
     gauge DATABASE_CONNECTIONS_LIMIT = "shunt_database_connections_limit";
     /// 1 while the replica of the database is up, 0 while it is away.
     gauge REPLICA_UP = "shunt_database_replica_up";
     /// How far the replica is behind the primary; 0 if it has everything.
     gauge REPLICA_LAG = "shunt_database_replica_lag_seconds" Seconds;
-    /// Connections to the replica by state; and tasks that wait for one.
+    /// Connections to the replica by state; and tasks that wait for a connection.
     gauge REPLICA_CONNECTIONS = "shunt_database_replica_connections";
     /// Max connections to the replica.
     gauge REPLICA_CONNECTIONS_MAX = "shunt_database_replica_connections_max";
     /// Look-ups of redirects in the database by the server whose response was used.
     counter LOOKUPS = "shunt_database_lookups_total";
-    /// Operations that the database was asked for.
+    /// Operations requested of the database.
     counter DATABASE_OPERATIONS = "shunt_database_operations_total";
     /// Operations that the database refused or did not respond to in time.
     counter DATABASE_ERRORS = "shunt_database_errors_total";
@@ -146,7 +143,7 @@ metrics! {
     gauge CACHE_BYTES = "shunt_cache_bytes";
     /// Links evicted from the cache of the process.
     counter CACHE_EVICTIONS = "shunt_cache_evictions_total";
-    /// Passwords that are being hashed, and that wait to be hashed.
+    /// Passwords that are being hashed, or wait to be hashed.
     gauge HASHING = "shunt_password_hashing";
     /// Passwords hashed, at registrations and log-ins.
     counter HASHES = "shunt_password_hashes_total";
@@ -167,7 +164,7 @@ metrics! {
 /// Exports the metrics of a shard of Redis from the start.
 pub fn start_shard_at_zero(shard: Shard) {
     for name in [
-        REDIS_LOSSES,
+        REDIS_OUTAGES,
         REDIS_COMMANDS,
         REDIS_ERRORS,
         REDIS_DATA_LOST,

@@ -72,7 +72,7 @@ pub fn start_logging(
 #[derive(Clone)]
 pub struct LogFilter(reload::Handle<EnvFilter, Registry>);
 
-/// Text that is no filter.
+/// Text that is not a filter.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct WrongFilter(#[from] ParseError);
@@ -94,7 +94,7 @@ fn parse(filter: &str) -> Result<EnvFilter, ParseError> {
     let filter = EnvFilter::try_new(filter)?
         // Notices of Postgres come at each start, such as that a table exists already.
         .add_directive("sqlx::postgres::notice=warn".parse()?)
-        // Where the service listens is said at every level.
+        // The addresses of listeners are logged at every level.
         .add_directive("shunt::listening=info".parse()?);
     Ok(filter)
 }

@@ -76,7 +76,7 @@ struct Flaps {
 impl FlapLog {
     const PAUSE: Duration = Duration::from_mins(1);
 
-    /// It went away: whether the caller has to log so.
+    /// It went away: whether the caller must log this.
     pub fn away(&self) -> bool {
         self.away_at(Instant::now())
     }
@@ -95,14 +95,14 @@ impl FlapLog {
         flaps.is_logged
     }
 
-    /// It is back: whether the caller has to log so.
+    /// It is back: whether the caller must log this.
     pub fn back(&self) -> bool {
         let mut flaps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Before the first time it was away without a line.
         std::mem::take(&mut flaps.is_logged) || flaps.logged.is_none()
     }
 
-    /// How often it went away without a line, if that has to be logged now. Where it is away at that time, its return will be
+    /// How often it went away without a line, if that must be logged now. If it is away at that time, its return will be
     /// logged.
     pub fn report(&self, is_up: bool) -> Option<u32> {
         self.report_at(Instant::now(), is_up)
@@ -133,7 +133,7 @@ impl LogThrottle {
         Self(Mutex::new(None))
     }
 
-    /// Whether the caller has to log the message now.
+    /// Whether the caller must log the message now.
     pub fn is_due(&self) -> bool {
         let now = Instant::now();
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! Traces, sent to a collector by OTLP over HTTP.
 //!
-//! Further settings come from OpenTelemetry's own environment variables: `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`,
+//! More settings come from OpenTelemetry's own environment variables: `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`,
 //! `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_BSP_…`.
 
 use std::time::Duration;

@@ -29,9 +29,9 @@ struct AccountPage<'a> {
     sessions: Vec<ShownSession>,
     said: &'static str,
     keys: Vec<ShownKey>,
-    /// A key that was just made: it is shown this once.
+    /// A key that was just made: it is shown only once.
     new_key: Option<&'a str>,
-    /// What is wrong with one of the forms.
+    /// The fault of one of the forms.
     fault: Option<(FormOf, Fault)>,
 }
 
@@ -46,7 +46,7 @@ impl FormOf {
     fn fault(self, error: &ApiError) -> Fault {
         match self {
             Self::Key => Fault::of(error, &["name", "scope", "expires_at"]),
-            // What is said of a password is of the new one; the old one is wrong or right.
+            // A fault of a password is about the new password; the old password is only right or wrong.
             Self::Password => {
                 let fault = Fault::of(error, &["new_password", "password"])
                     .moved("password", "new_password");
@@ -95,8 +95,8 @@ impl From<ApiKey> for ShownKey {
             id: key.id,
             name: key.name.as_str().to_owned(),
             scope: match key.scope {
-                Scope::Read => "reads",
-                Scope::Write => "changes",
+                Scope::Read => "read",
+                Scope::Write => "read and write",
             },
             ends: key.expires_at.map(Timestamp::date).unwrap_or_default(),
             used: key.last_used_on.unwrap_or_default(),
@@ -124,9 +124,9 @@ pub(super) async fn show(
     QueryOf(done): QueryOf<Done>,
 ) -> Result<Response, ApiError> {
     let said = match done.done.as_str() {
-        "password" => "The password is changed, and every other session has ended.",
-        "key" => "The key has ended.",
-        "session" => "The session has ended.",
+        "password" => "The password is changed, and all other sessions are signed out.",
+        "key" => "The key is revoked.",
+        "session" => "The session is signed out.",
         "kept" => "Nothing was deleted. To delete the account, press “Delete the account”.",
         _ => "",
     };
@@ -147,7 +147,7 @@ pub(super) async fn page(
     let (mut has_lists, mut sessions, mut keys) = (true, Vec::new(), Vec::new());
     match lists.await {
         Ok(lists) => (sessions, keys) = lists,
-        // The key is made, and shown this once.
+        // The key is made, and shown only once.
         Err(_) if matches!(answer, Answer::NewKey(_)) => has_lists = false,
         Err(error) => return Err(error),
     }
@@ -198,7 +198,7 @@ pub(super) async fn change_password(
         Ok::<_, ApiError>(accounts.principal_of(&token)?)
     };
     match changed.await {
-        // Every session ended with the old password, this one as well.
+        // Every session ended with the old password, including this session.
         Ok(principal) => {
             let next = "/app/account?done=password";
             match session::begin(&accounts, &site, &headers, principal, next).await {

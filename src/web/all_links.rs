@@ -1,4 +1,4 @@
-//! All links of an owner at once: their clicks over time, those with most clicks, and those that end soon.
+//! All links of an owner together: their clicks over time, the links with most clicks, and the links that expire soon.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
 use super::breakdowns::{BreakdownsView, imported, wanted};
-use super::clicks::{ClicksQuery, ClicksView, Place};
-use super::link_list::Row;
+use super::clicks::{ClicksPage, ClicksQuery, ClicksView};
+use super::link_list::LinkRow;
 use super::page::{Frame, Site, grouped, minute, own_page_as_of};
 use super::session::SignedIn;
 use crate::domain::{LinkFilter, LinkOrder, SearchTag};
@@ -28,19 +28,19 @@ const PATH: &str = "/app/all";
 struct AllLinksPage<'a> {
     frame: Frame<'a>,
     tag: &'a str,
-    /// The range that was asked for, which another tag keeps.
+    /// The requested range, which a change of the tag keeps.
     given: &'a [(&'static str, String)],
-    /// The moment as of which the clicks hold, where they are not exact.
+    /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
     series: ClicksView,
     visitors: BreakdownsView,
-    most: Vec<Row>,
+    most: Vec<LinkRow>,
     ending: Vec<Ending>,
 }
 
 /// A link that ends.
 struct Ending {
-    row: Row,
+    row: LinkRow,
     ends: String,
 }
 
@@ -72,7 +72,7 @@ pub(super) async fn show(
     let clicks = links.compared_series_of_owner(owner, of_tag.as_ref(), &asked.range);
     let clicks = clicks.await?;
     let mut found = Vec::new();
-    if site.keeps_details() {
+    if site.keeps_classes() {
         let of_tag = of_tag.clone();
         found = links
             .breakdowns_of_owner(owner, of_tag, wanted(&asked))
@@ -87,7 +87,7 @@ pub(super) async fn show(
     };
     let most = links.page(owner, &listing, None, LISTED).await?;
     let ending = links.ending(owner, LISTED).await?;
-    // Some may be exact again, or not any more.
+    // The three are read one after the other: the earliest moment holds for all of them.
     let as_of = [clicks.as_of, most.as_of, ending.as_of].into_iter();
     let as_of = as_of.flatten().min();
     let ending = ending.links().map(|listed| Ending {
@@ -98,13 +98,13 @@ pub(super) async fn show(
             .map_or_else(String::new, |end| {
                 asked.range.zone().shown_to_the_minute(end)
             }),
-        row: Row::of(listed, &site),
+        row: LinkRow::of(listed, &site),
     });
     let status = asked
         .fault
         .as_ref()
         .map_or(StatusCode::OK, ApiError::status);
-    let place = Place {
+    let place = ClicksPage {
         path: PATH.to_owned(),
         tag: tag.tag.clone(),
     };
@@ -118,13 +118,13 @@ pub(super) async fn show(
         as_of: as_of.map(minute),
         series,
         visitors: BreakdownsView::new(&place, &asked, found, &site),
-        most: most.links().map(|link| Row::of(link, &site)).collect(),
+        most: most.links().map(|link| LinkRow::of(link, &site)).collect(),
         ending: ending.collect(),
     };
     own_page_as_of(status, &page, as_of)
 }
 
-/// Where the clicks of the range that was asked for can be read again. A range without an end goes on with the time.
+/// The address at which the clicks of the requested range can be read again. A range without an end grows with the time.
 fn live_path(given: &[(&'static str, String)], tag: &str) -> String {
     let given = given.iter().map(|(name, value)| (*name, value.as_str()));
     let tag = Some(("tag", tag)).filter(|(_, tag)| !tag.is_empty());

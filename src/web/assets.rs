@@ -15,7 +15,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::http::{ApiError, ranked};
 
-/// For a year: another content has another name.
+/// For a year: new content gets a new name.
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 struct Asset {
@@ -103,7 +103,7 @@ static PATHS: LazyLock<Paths> = LazyLock::new(|| {
     }
 });
 
-/// Where the assets are.
+/// The paths of the assets.
 pub(super) fn paths() -> &'static Paths {
     &PATHS
 }

@@ -2,7 +2,7 @@
 
 use url::form_urlencoded::Serializer;
 
-use super::clicks::{Asked, Place};
+use super::clicks::{ClicksPage, ClicksRequest};
 use super::page::{Site, grouped};
 use crate::domain::{Dimension, Filter};
 use crate::links::WantedBreakdown;
@@ -40,13 +40,13 @@ pub(super) struct Chip {
 pub(super) struct Table {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<BreakdownRow>,
 }
 
 /// A line of a table.
-pub(super) struct Row {
+pub(super) struct BreakdownRow {
     pub(super) value: Value,
-    /// The address that is narrowed to it, or, where it is a filter, no longer is; empty for all other values together.
+    /// The address that adds or removes this filter; empty in the row of all other values together.
     pub(super) path: String,
     pub(super) is_filter: bool,
     pub(super) clicks: String,
@@ -87,7 +87,7 @@ impl Value {
 }
 
 /// What is asked of the service.
-pub(super) fn wanted(asked: &Asked) -> WantedBreakdown {
+pub(super) fn wanted(asked: &ClicksRequest) -> WantedBreakdown {
     WantedBreakdown {
         range: asked.range.clone(),
         filters: asked.filters.clone(),
@@ -95,7 +95,7 @@ pub(super) fn wanted(asked: &Asked) -> WantedBreakdown {
     }
 }
 
-/// Clicks that other services counted before links were imported, if they are among those that are shown; else empty.
+/// Clicks that other services counted before the import, if such clicks are among those shown; otherwise empty.
 pub(super) fn imported(found: &[Breakdown]) -> String {
     let rows = found.first().map(|by_referrer| &by_referrer.rows);
     let mut rows = rows.into_iter().flatten();
@@ -105,7 +105,12 @@ pub(super) fn imported(found: &[Breakdown]) -> String {
 
 impl BreakdownsView {
     /// `found` is in the order of [`Dimension::ALL`].
-    pub(super) fn new(place: &Place, asked: &Asked, found: Vec<Breakdown>, site: &Site) -> Self {
+    pub(super) fn new(
+        place: &ClicksPage,
+        asked: &ClicksRequest,
+        found: Vec<Breakdown>,
+        site: &Site,
+    ) -> Self {
         let filters = &asked.filters;
         let path = |filters: &[Filter]| address(place, asked, filters);
         let without = |dimension: Dimension| {
@@ -131,10 +136,10 @@ impl BreakdownsView {
                 if !is_filter {
                     narrowed.push(filter);
                 }
-                rows.push(Row {
+                rows.push(BreakdownRow {
                     path: path(&narrowed),
                     is_filter,
-                    ..Row::new(shown, sum, largest)
+                    ..BreakdownRow::new(shown, sum, largest)
                 });
             }
             if found.other.clicks > 0 {
@@ -142,7 +147,7 @@ impl BreakdownsView {
                     is_word: true,
                     ..Value::of(Dimension::Referrer, Some(Dimension::OTHER))
                 };
-                rows.push(Row::new(other, found.other, largest));
+                rows.push(BreakdownRow::new(other, found.other, largest));
             }
             Table {
                 name: dimension.as_str(),
@@ -151,7 +156,7 @@ impl BreakdownsView {
             }
         };
         Self {
-            are_on: site.keeps_details(),
+            are_on: site.keeps_classes(),
             chips: filters.iter().map(chip).collect(),
             clear: path(&[]),
             is_empty: total.clicks == 0,
@@ -162,7 +167,7 @@ impl BreakdownsView {
     }
 }
 
-impl Row {
+impl BreakdownRow {
     /// A row without an address.
     fn new(value: Value, sum: ClickSum, largest: u64) -> Self {
         let (width, rest) = parts(sum, largest);
@@ -194,7 +199,7 @@ fn parts(sum: ClickSum, largest: u64) -> (u64, u64) {
 }
 
 /// The page's address with other filters.
-fn address(place: &Place, asked: &Asked, filters: &[Filter]) -> String {
+fn address(place: &ClicksPage, asked: &ClicksRequest, filters: &[Filter]) -> String {
     let mut query = Serializer::new(String::new());
     query.extend_pairs(asked.given.iter().map(|(name, value)| (*name, value)));
     query.extend_pairs(place.kept(filters));

@@ -10,7 +10,7 @@ const MAX_BARS: usize = 300;
 /// Height of the chart in its own units; each point is ten wide.
 const HEIGHT: u64 = 100;
 
-/// The lengths of points up to the end, equal ones together.
+/// The lengths of points up to the end, with equal lengths grouped.
 pub(super) fn lengths(points: &[(Timestamp, Tally)], end: Timestamp) -> Vec<(u64, usize)> {
     let starts = points.iter().map(|(at, _)| *at);
     let ends = starts.clone().skip(1).chain([end]);

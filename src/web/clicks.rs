@@ -20,7 +20,7 @@ const MAX_LINES: usize = 100;
 /// The cookie in which the page's script notes the time zone of the browser.
 const ZONE: &str = "shunt_tz";
 
-/// The parameters of a page with clicks; those that are not known are ignored.
+/// The parameters of a page with clicks; unknown parameters are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ClicksQuery {
@@ -37,7 +37,7 @@ pub(super) struct ClicksQuery {
 }
 
 /// What a page is asked for.
-pub(super) struct Asked {
+pub(super) struct ClicksRequest {
     pub(super) range: SeriesRange,
     /// Of the visitors.
     pub(super) filters: Vec<Filter>,
@@ -47,11 +47,11 @@ pub(super) struct Asked {
     pub(super) given: Vec<(&'static str, String)>,
 }
 
-impl Asked {
+impl ClicksRequest {
     /// The last 30 days of all visitors.
-    pub(super) fn usual(now: Timestamp) -> Self {
+    pub(super) fn default_at(now: Timestamp) -> Self {
         Self {
-            range: SeriesRange::usual(now),
+            range: SeriesRange::default_at(now),
             filters: Vec::new(),
             fault: None,
             given: Vec::new(),
@@ -59,15 +59,15 @@ impl Asked {
     }
 }
 
-/// Where a page with clicks is.
-pub(super) struct Place {
+/// The address of a page with clicks.
+pub(super) struct ClicksPage {
     pub(super) path: String,
-    /// A tag to which the page is narrowed; empty for none.
+    /// The tag to which the page is narrowed; empty without a tag.
     pub(super) tag: String,
 }
 
-impl Place {
-    /// The parameters beside those of the range.
+impl ClicksPage {
+    /// The parameters besides the range.
     pub(super) fn kept(&self, filters: &[Filter]) -> Vec<(&'static str, String)> {
         let tag = Some(("tag", self.tag.clone())).filter(|(_, tag)| !tag.is_empty());
         let filters = filters.iter().map(|(dimension, value)| {
@@ -79,8 +79,8 @@ impl Place {
 }
 
 impl ClicksQuery {
-    /// The range and the filters; those that are refused are the usual ones.
-    pub(super) fn asked(&self, now: Timestamp, headers: &HeaderMap) -> Asked {
+    /// The range and the filters; refused values are replaced by the default.
+    pub(super) fn asked(&self, now: Timestamp, headers: &HeaderMap) -> ClicksRequest {
         let (range, fault) = self.range(now, headers);
         let (filters, wrong) = match self.filters() {
             Ok(filters) => (filters, None),
@@ -94,7 +94,7 @@ impl ClicksQuery {
         ];
         given.retain(|(_, value)| !value.is_empty());
         let owned = |(name, value): (&'static str, &String)| (name, value.clone());
-        Asked {
+        ClicksRequest {
             range,
             filters,
             fault: fault.or(wrong),
@@ -148,7 +148,7 @@ impl ClicksQuery {
                 };
                 let usual = SeriesRange::parse(usual, now);
                 (
-                    usual.unwrap_or_else(|_| SeriesRange::usual(now)),
+                    usual.unwrap_or_else(|_| SeriesRange::default_at(now)),
                     Some(ApiError::invalid(error.to_string())),
                 )
             }
@@ -158,7 +158,7 @@ impl ClicksQuery {
 
 /// Clicks over time, as a page shows them.
 pub(super) struct ClicksView {
-    /// Where the form of the range leads.
+    /// The address to which the form of the range is sent.
     pub(super) path: String,
     /// What another range keeps: the tag and the filters, as parameters.
     pub(super) kept: Vec<(&'static str, String)>,
@@ -170,19 +170,19 @@ pub(super) struct ClicksView {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) sum: String,
-    /// Where the sum can be read again; empty where it does not move.
+    /// The address at which the sum can be read again; empty if it does not change.
     pub(super) live: String,
     pub(super) people: String,
-    /// Those that other services counted before the import; empty if there are none.
+    /// Clicks that other services counted before the import; empty without such clicks.
     pub(super) imported: String,
     pub(super) previous: Option<String>,
-    /// By how much the sum differs from the one before, as `+12 %`.
+    /// The difference of the sum from the previous sum, such as `+12 %`.
     pub(super) change: String,
     pub(super) lines: Vec<Line>,
     pub(super) points: usize,
     /// Width of the chart in its own units.
     pub(super) width: usize,
-    /// The bars of the range, and of the one before, as paths of SVG.
+    /// The bars of the range, and of the previous range, as SVG paths.
     pub(super) bars: String,
     pub(super) bars_before: String,
     pub(super) largest: String,
@@ -200,7 +200,7 @@ pub(super) struct RangeForm {
     pub(super) zone: String,
 }
 
-/// A link to one of the usual ranges.
+/// A link to one of the preset ranges.
 pub(super) struct Preset {
     pub(super) name: &'static str,
     pub(super) path: String,
@@ -229,7 +229,7 @@ struct Data<'a> {
 }
 
 impl ClicksView {
-    pub(super) fn new(place: &Place, asked: &Asked, clicks: &ComparedSeries) -> Self {
+    pub(super) fn new(place: &ClicksPage, asked: &ClicksRequest, clicks: &ComparedSeries) -> Self {
         let (range, fault) = (&asked.range, asked.fault.as_ref());
         let ComparedSeries {
             series, previous, ..
@@ -342,7 +342,7 @@ fn largest(series: &Series) -> u64 {
     clicks.max().unwrap_or_default()
 }
 
-/// By how much a number differs from the one before, in whole per cent.
+/// The difference of a number from the previous number, in whole per cent.
 fn change(before: u64, now: u64) -> String {
     let (before, now) = (i128::from(before), i128::from(now));
     if before == 0 {

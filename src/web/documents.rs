@@ -22,7 +22,7 @@ pub enum ExportForm {
     Ndjson,
 }
 
-/// Links as documents: those of the API, which is no part of this module's.
+/// Links as documents, in the forms of the API, which this module does not know.
 #[derive(Clone)]
 pub struct LinkDocuments {
     /// What an export sends.

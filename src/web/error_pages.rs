@@ -18,7 +18,7 @@ use crate::abuse::Abuse;
 use crate::domain::ShortCode;
 use crate::http::{ErrorDetail, LinkHasEnded, accepts_html, prefers_html};
 
-/// Reasons of removals that are looked up at once; a page beyond has none.
+/// Reasons of removals that are looked up at the same time; a page beyond that has no reason.
 const REASONS_AT_ONCE: usize = 16;
 
 /// How long a page waits for the reason of a removal.
@@ -29,7 +29,7 @@ const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct ErrorPages {
     site: Site,
     abuse: Arc<Abuse>,
-    /// Where the database is asked.
+    /// Where reasons are looked up.
     main: Handle,
     reasons: Arc<Semaphore>,
 }
@@ -51,7 +51,7 @@ impl PageWish {
         Self::of(value(headers, ACCEPT), value(headers, ACCEPT_LANGUAGE))
     }
 
-    /// What a client that takes a page among others gets where there is nothing but a page; `None`: it takes none.
+    /// What a client that accepts a page among others gets if there is only a page; `None`: it accepts no page.
     #[must_use]
     pub fn accepted(headers: &HeaderMap) -> Option<Self> {
         let language = || Self(Language::of(value(headers, ACCEPT_LANGUAGE)));
@@ -93,7 +93,7 @@ struct ErrorPage<'a> {
     status: u16,
     title: &'static str,
     text: &'static str,
-    /// What the JSON says, in English, where the text is too general to help.
+    /// What the JSON says, in English, if the text is too general to help.
     detail: Option<&'a str>,
 }
 
@@ -109,7 +109,7 @@ impl ErrorPages {
         }
     }
 
-    /// The page in place of an error that a visit to a code has; that of a removed link says why it was removed.
+    /// The page in place of an error of a visit to a code; the page of a removed link says why it was removed.
     pub async fn in_place_of_visit(
         &self,
         code: &ShortCode,
@@ -124,7 +124,7 @@ impl ErrorPages {
         page.map_or(response, |page| page)
     }
 
-    /// Why a link was removed, where that can be said soon.
+    /// Why a link was removed, if the database answers soon.
     async fn reason_of(&self, code: &ShortCode) -> Option<String> {
         let permit = Arc::clone(&self.reasons).try_acquire_owned().ok()?;
         let (abuse, code) = (Arc::clone(&self.abuse), code.clone());

@@ -1,4 +1,4 @@
-//! The fields of a form: bounded as every body, each field by its name, several of one name in order.
+//! The fields of a form: bounded like every body, each field by its name, several fields of one name in order.
 
 use axum::body::Body;
 use axum::extract::FromRequest;
@@ -6,7 +6,7 @@ use axum::http::Request;
 
 use crate::domain::Timestamp;
 use crate::http::{ApiError, BodyLimits, read_body};
-use crate::limits::Place;
+use crate::limits::ClientShare;
 
 /// Most fields that are read.
 const MAX_FIELDS: usize = 1_100;
@@ -15,11 +15,11 @@ const MAX_FIELDS: usize = 1_100;
 pub(super) struct Form {
     fields: Vec<(String, String)>,
     /// The fields take as much memory as the body did.
-    _room: Option<Place>,
+    _room: Option<ClientShare>,
 }
 
 impl Form {
-    /// The first value of a field; empty where there is none.
+    /// The first value of a field; empty if the field is missing.
     pub(super) fn get(&self, name: &str) -> &str {
         let mut fields = self.fields.iter();
         let field = fields.find(|(field, _)| field == name);
@@ -67,7 +67,7 @@ impl Fault {
         }
     }
 
-    /// The same, at another field.
+    /// The same fault, at another field.
     pub(super) fn moved(mut self, from: &str, to: &'static str) -> Self {
         if self.field == from {
             self.field = to;
@@ -75,13 +75,13 @@ impl Fault {
         self
     }
 
-    /// The sentence, if it belongs to this field; to none of them where `field` is empty.
+    /// The sentence, if it belongs to this field; with an empty `field`, the sentence that belongs to no field.
     pub(super) fn at(&self, field: &str) -> Option<&str> {
         (self.field == field).then_some(self.text.as_str())
     }
 }
 
-/// The moment in a field, in UTC; `None` where the field is empty.
+/// The moment in a field, in UTC; `None` if the field is empty.
 ///
 /// # Errors
 /// 422, which names the field.

@@ -1,4 +1,4 @@
-//! Links of a file, of this service or of another: looked at before they are made. And all links as a file.
+//! Links of a file, of this service or of another: previewed before they are created. And all links as a file.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::documents::{ExportForm, LinkDocuments};
 use super::form::Form;
 use super::page::{Frame, Site, own_page, refused_page};
 use super::session::SignedIn;
-use crate::http::paths::is_kept_word;
+use crate::http::paths::is_reserved;
 use crate::http::{ApiError, BodyLimits, ClientAddress, QueryOf};
 use crate::import::{Encoding, Note, OtherPages, ReadLink, Source, TakesLinks, read_file};
 use crate::links::{BulkLink, LinkRequest, LinkService, imported_request};
@@ -25,10 +25,10 @@ pub(super) const LIMITS: BodyLimits = BodyLimits {
     timeout: Duration::from_secs(20),
 };
 
-/// Links of one import: more go through the API or the command line.
+/// Links of one import: more links go through the API or the command line.
 const MAX_LINKS: usize = 1_000;
 
-/// Lines that the page shows; those that are refused come first.
+/// Lines that the page shows; refused lines come first.
 const MAX_SHOWN: usize = 200;
 
 #[derive(Template)]
@@ -77,7 +77,7 @@ struct ReadTable {
     others: Option<OtherPages>,
 }
 
-/// Takes the links that one import may have, and one more.
+/// Takes the links that one import may have, and one link more.
 struct Taker<'a> {
     service: &'a LinkService,
     links: Vec<(ReadLink, Result<LinkRequest, String>)>,
@@ -86,7 +86,7 @@ struct Taker<'a> {
 impl TakesLinks for Taker<'_> {
     fn take(&mut self, read: ReadLink) -> ControlFlow<()> {
         let now = self.service.clock.now();
-        let request = imported_request(&read, &self.service.own_host, is_kept_word, now);
+        let request = imported_request(&read, &self.service.own_host, is_reserved, now);
         self.links.push((read, request));
         if self.links.len() > MAX_LINKS {
             return ControlFlow::Break(());
@@ -97,7 +97,7 @@ impl TakesLinks for Taker<'_> {
 
 impl ReadTable {
     /// # Errors
-    /// 422 if it is no such file, or has no links or too many.
+    /// 422 if the file is invalid, or has no links or too many.
     fn of(table: &str, from: &str, service: &LinkService) -> Result<Self, ApiError> {
         let source = match from {
             "kutt" => Source::Kutt,
@@ -262,7 +262,7 @@ fn page(
     }
 }
 
-/// The form of an export; CSV unless another one is asked for.
+/// The format of an export; CSV by default.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ExportQuery {

@@ -1,4 +1,4 @@
-//! Keys for programs, on the account's page: a new one is shown once.
+//! API keys, on the account's page: a new key is shown only once.
 
 use std::sync::Arc;
 

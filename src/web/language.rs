@@ -9,8 +9,8 @@ use crate::http::ranked;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Language(usize);
 
-/// The tag of each language, and its texts: one `name = text` a line. English, the first one, is that of visitors who ask for
-/// none of them.
+/// The tag of each language, and its texts: one `name = text` per line. English comes first: visitors whose languages are
+/// unknown get it.
 const FILES: [(&str, &str); 7] = [
     ("en", include_str!("languages/en.txt")),
     ("de", include_str!("languages/de.txt")),
@@ -31,7 +31,7 @@ static TEXTS: LazyLock<[Texts; 7]> = LazyLock::new(|| {
 });
 
 impl Language {
-    /// The one that pages for owners are in.
+    /// The language of pages for owners.
     pub(super) const ENGLISH: Self = Self(0);
 
     /// The language that a visitor likes best, by the `Accept-Language` header.

@@ -1,4 +1,4 @@
-//! The fields of a link in a form, and the API's own words where one is refused.
+//! The fields of a link in a form, and the API's own words if a field is refused.
 
 use axum::http::StatusCode;
 
@@ -8,7 +8,7 @@ use crate::domain::{
     TargetUrl, Timestamp, Title,
 };
 use crate::http::ApiError;
-use crate::http::paths::is_kept_word;
+use crate::http::paths::is_reserved;
 use crate::links::LinkRequest;
 
 /// The fields as a page shows them.
@@ -18,7 +18,7 @@ pub(super) struct LinkForm {
     pub(super) custom_code: String,
     pub(super) title: String,
     pub(super) tags: String,
-    /// As `2027-01-31T18:00`, in UTC; empty for none.
+    /// Such as `2027-01-31T18:00`, in UTC; empty without an end.
     pub(super) expires_at: String,
     pub(super) max_clicks: String,
     pub(super) forward_query: bool,
@@ -37,7 +37,7 @@ const FIELDS: [&str; 6] = [
     "max_clicks",
 ];
 
-/// What is said of a link that another window or a program changed while its form was open.
+/// What the page says of a link that another window or a program changed while its form was open.
 const CHANGED_MEANWHILE: &str = "The link was changed meanwhile, in another window or by a program. What you entered is \
      below and not saved; saving it now replaces that change.";
 
@@ -90,7 +90,7 @@ impl LinkForm {
         }
     }
 
-    /// The fault of a field; that of none of them where `field` is empty.
+    /// The fault of a field; with an empty `field`, the fault that belongs to no field.
     pub(super) fn fault_of(&self, field: &str) -> Option<&str> {
         let fault = self.fault.as_deref()?;
         match fault.split_once(": ") {
@@ -102,7 +102,7 @@ impl LinkForm {
     /// A new link.
     pub(super) fn request(&self, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
         let code = (!self.custom_code.is_empty())
-            .then(|| CustomCode::parse(&self.custom_code, is_kept_word));
+            .then(|| CustomCode::parse(&self.custom_code, is_reserved));
         Ok(LinkRequest {
             properties: self.properties(own_host)?,
             custom_code: code.transpose().map_err(invalid)?,
@@ -152,7 +152,7 @@ impl LinkForm {
         if self.max_clicks.is_empty() {
             return Ok(None);
         }
-        // 0 is none, and refused with the same sentence.
+        // 0 means no limit, and is refused with the same sentence.
         let number = self.max_clicks.parse().unwrap_or(0);
         MaxClicks::parse(number).map(Some).map_err(invalid)
     }

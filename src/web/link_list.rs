@@ -14,7 +14,7 @@ use crate::store::Position;
 /// Links on a page.
 pub(super) const PER_PAGE: u32 = 25;
 
-/// The parameters of the list's page; those that are not known are ignored.
+/// The parameters of the list's page; unknown parameters are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ListQuery {
@@ -145,12 +145,12 @@ pub(super) fn searched_as_far_as(order: LinkOrder, end: Position) -> String {
         format!("links with {}", number_of(end.key.unsigned_abs(), "click"))
     } else {
         let made = Timestamp::from_micros(end.key).map(minute);
-        format!("links made at {}", made.unwrap_or_default())
+        format!("links created at {}", made.unwrap_or_default())
     }
 }
 
 /// A link of the list.
-pub(super) struct Row {
+pub(super) struct LinkRow {
     pub(super) code: String,
     pub(super) short_url: String,
     pub(super) target: String,
@@ -178,7 +178,7 @@ impl Tag {
     }
 }
 
-impl Row {
+impl LinkRow {
     /// What the number of clicks counts.
     pub(super) fn unit(&self) -> &'static str {
         if self.clicks == "1" {
@@ -217,9 +217,9 @@ impl Row {
 pub(super) fn word(status: LinkStatus) -> &'static str {
     match status {
         LinkStatus::Active => "",
-        LinkStatus::Inactive => "inactive",
+        LinkStatus::Inactive => "paused",
         LinkStatus::Expired => "expired",
-        LinkStatus::UsedUp => "used up",
+        LinkStatus::UsedUp => "limit reached",
         LinkStatus::Removed => "removed",
     }
 }

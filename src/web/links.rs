@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use super::form::Form;
 use super::link_form::LinkForm;
-use super::link_list::{ListQuery, PER_PAGE, Row, searched_as_far_as};
+use super::link_list::{LinkRow, ListQuery, PER_PAGE, searched_as_far_as};
 use super::page::{Frame, Site, minute, own_page, own_page_as_of, refused_page, see_other};
 use super::selected_links::{PARTLY, act_on_all};
 use super::session::SignedIn;
@@ -23,18 +23,18 @@ struct LinksPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     query: &'a ListQuery,
-    rows: Vec<Row>,
+    rows: Vec<LinkRow>,
     next: Option<String>,
     /// How far a search came that ended before the page was full.
     searched_to: Option<String>,
-    /// The moment as of which the clicks hold, where they are not exact.
+    /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
     form: LinkForm,
     fault: Option<String>,
     selection: &'a Selection,
 }
 
-/// What was wanted of several links and was refused; empty where nothing was.
+/// A refused change of several links; empty without a refusal.
 #[derive(Default)]
 struct Selection {
     codes: HashSet<String>,
@@ -47,7 +47,7 @@ impl LinksPage<'_> {
     fn done(&self) -> &'static str {
         match self.query.done.as_str() {
             "deleted" => "Deleted.",
-            "ended" => "Ended: these links no longer redirect.",
+            "paused" => "Paused: these links no longer redirect.",
             "tagged" => "Tagged.",
             "untagged" => "Tags removed.",
             PARTLY => {
@@ -98,7 +98,7 @@ async fn listed(
         Ok((after, listing)) => {
             let owner = signed_in.principal;
             let page = links.page(owner, &listing, after, PER_PAGE).await?;
-            rows.extend(page.links().map(|link| Row::of(link, site)));
+            rows.extend(page.links().map(|link| LinkRow::of(link, site)));
             next = page.next.map(|next| query.path_to(listing.order, next));
             let is_short = rows.len() < PER_PAGE as usize && !query.is_plain();
             let end = page.next.filter(|_| is_short);

@@ -8,7 +8,7 @@
 //! | `error_pages` | an error as a page, with the status of the JSON |
 //! | `start`, `preview`, `removed`, `report` | pages for visitors: `/`, and `/{code}+`; a removed link; the report of a link |
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
-//! | `own_path` | the page to which a client asks to be led: one of the account, and never elsewhere |
+//! | `own_path` | the page to which a client asks to be redirected: a page of the account, and never elsewhere |
 //! | `opened_at` | the address of a page at which its forms fail |
 //! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
 //! | `questions` | what is asked before a link, a key, a session or the account is gone |
@@ -109,15 +109,15 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/admin/accounts", get(admin::accounts::show))
         .route(
             "/app/admin/accounts/{id}/unban",
-            post(admin::accounts::unban),
+            post(admin::accounts::revoke_ban),
         )
         .route("/app/admin/audit", get(admin::audit::show))
         .route("/app/admin/links", get(admin::links::show))
         .route("/app/admin/removals", post(admin::removals::make))
         .route("/app/admin/removals/ask", post(admin::removals::ask))
         .route(
-            "/app/admin/removals/{id}/take-back",
-            post(admin::removals::take_back),
+            "/app/admin/removals/{id}/revoke",
+            post(admin::removals::revoke),
         )
         .route("/app/admin/reports", get(admin::reports::show))
         .route("/app/admin/reports/{id}/close", post(admin::reports::close))

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::breakdowns::{BreakdownsView, imported, wanted};
-use super::clicks::{Asked, ClicksQuery, ClicksView, Place};
+use super::clicks::{ClicksPage, ClicksQuery, ClicksRequest, ClicksView};
 use super::form::Form;
 use super::link_form::LinkForm;
 use super::link_list::{Tag, word};
@@ -34,11 +34,11 @@ struct LinkPage<'a> {
     target: String,
     tags: Vec<Tag>,
     removed: Option<Removed>,
-    /// When it ends, and after how many clicks; each empty where it does not.
+    /// When it expires, and its click limit; each is empty if the link has no such bound.
     ends: String,
     most: String,
     revision: String,
-    /// The moment as of which the clicks hold, where they are not exact.
+    /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
     said: &'static str,
     form: LinkForm,
@@ -53,7 +53,7 @@ struct Removed {
 }
 
 impl Removed {
-    /// What the owner of a link reads of its removal; `None` if it is not removed.
+    /// What the owner of a link reads about its removal; `None` if it is not removed.
     async fn of(link: &Link, abuse: &Abuse) -> Result<Option<Self>, ApiError> {
         let text = match link.removed {
             None => return Ok(None),
@@ -120,17 +120,17 @@ impl Page {
         site: &Site,
         signed_in: &SignedIn,
         code: &ShortCode,
-        asked: &Asked,
+        asked: &ClicksRequest,
     ) -> Result<Self, ApiError> {
         let owner = signed_in.principal;
         let found = links.own_series(owner, code, &asked.range).await?;
         let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
         let mut breakdowns = Vec::new();
-        if site.keeps_details() {
+        if site.keeps_classes() {
             let found = links.breakdowns(owner, code, wanted(asked)).await?;
             breakdowns = found.ok_or_else(ApiError::url_not_found)?;
         }
-        let place = Place {
+        let place = ClicksPage {
             path: format!("/app/links/{code}"),
             tag: String::new(),
         };
@@ -215,7 +215,7 @@ pub(super) async fn edit(
     let checked = signed_in.check_session(&site, &form)?;
     let owner = signed_in.principal;
     let code = code.ok_or_else(ApiError::url_not_found)?;
-    let asked = Asked::usual(links.clock.now());
+    let asked = ClicksRequest::default_at(links.clock.now());
     let page = Page::of(&links, &abuse, &site, &signed_in, &code, &asked).await?;
     let fields = LinkForm::sent(&form);
     let edited = async {

@@ -12,12 +12,12 @@ const MAX_BYTES: usize = 2_048;
 /// A path that is escaped more often leads nowhere: no page has such a path.
 const MAX_DECODINGS: usize = 4;
 
-/// The page of the account that a client names, written as its browser reads it; the first page where it names any other place.
+/// The page of the account that a client names, written as its browser reads it; the first page if the client names any other path.
 pub(super) fn own_path(named: &str) -> String {
     page(named).unwrap_or_else(|| FIRST.to_owned())
 }
 
-/// The page of the account that a client names; `None` where it names any other place.
+/// The page of the account that a client names; `None` if it names any other path.
 pub(super) fn page(named: &str) -> Option<String> {
     if named.len() > MAX_BYTES {
         return None;

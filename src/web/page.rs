@@ -26,7 +26,7 @@ struct SiteWords {
     contact: Option<String>,
     home_redirect: Option<String>,
     base_url: String,
-    keeps_details: bool,
+    keeps_classes: bool,
     registration: Registration,
 }
 
@@ -39,7 +39,7 @@ impl Site {
             contact: config.site_contact.as_deref().map(str::to_owned),
             home_redirect: config.home_redirect.as_deref().map(str::to_owned),
             base_url: base_url.as_str().to_owned(),
-            keeps_details: config.analytics.are_on,
+            keeps_classes: config.analytics.are_on,
             registration: config.registration.clone(),
         }))
     }
@@ -62,8 +62,8 @@ impl Site {
     }
 
     /// Whether anything is kept of visitors.
-    pub(super) fn keeps_details(&self) -> bool {
-        self.0.keeps_details
+    pub(super) fn keeps_classes(&self) -> bool {
+        self.0.keeps_classes
     }
 
     /// Who may register.
@@ -184,7 +184,7 @@ pub(super) fn own_page(status: StatusCode, page: &impl Template) -> Result<Respo
     rendered(status, page, OWN_POLICY)
 }
 
-/// A page for an owner whose clicks may be those of an earlier moment.
+/// A page for an owner whose click counts may be of an earlier moment.
 pub(super) fn own_page_as_of(
     status: StatusCode,
     page: &impl Template,

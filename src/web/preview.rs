@@ -25,11 +25,11 @@ struct PreviewPage<'a> {
     short_url: String,
     code: String,
     clicks: String,
-    /// The moment as of which the clicks hold, where they are not exact.
+    /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
     /// The date on which the link was made.
     made: String,
-    /// `None`: the link has ended.
+    /// `None`: the link is not active.
     target: Option<ShownTarget<'a>>,
 }
 
@@ -40,7 +40,7 @@ struct ShownTarget<'a> {
     before: &'a str,
     host: &'a str,
     after: &'a str,
-    /// The other form of an international host: in letters where the target has punycode, and the other way round.
+    /// The other form of an international host: letters if the target has punycode, and the other way round.
     other_form: Option<String>,
     mixes_scripts: bool,
 }
@@ -72,7 +72,7 @@ impl<'a> ShownTarget<'a> {
     }
 }
 
-/// Whether a label has letters of scripts that no one writing system has together: one may pass for another.
+/// Whether a label mixes letters of scripts that no writing system uses together: such a host may imitate another.
 fn mixes_scripts(label: &str) -> bool {
     let script_of = CodePointMapData::<Script>::new();
     let mut scripts: HashSet<Script> = label.chars().map(|char| script_of.get(char)).collect();

@@ -33,7 +33,7 @@ pub(super) struct Question {
     /// The address of the page that asked.
     pub(super) back: String,
     pub(super) password: Option<PasswordField>,
-    /// The moment as of which the clicks hold, where they are not exact.
+    /// The moment of the click counts, if they are not exact.
     pub(super) as_of: Option<Timestamp>,
 }
 
@@ -174,10 +174,10 @@ pub(super) async fn end_key(
         None => "It has never been used.".to_owned(),
     };
     let question = Question {
-        title: format!("End the key {}?", key.name.as_str()),
-        text: format!("Programs that use it are refused from then on. {used}"),
+        title: format!("Revoke the key {}?", key.name.as_str()),
+        text: format!("Programs that use it will be refused. {used}"),
         action: format!("/app/account/keys/{}/delete", key.id),
-        yes: "End the key",
+        yes: "Revoke the key",
         ..of_account()
     };
     asked(&site, &signed_in, StatusCode::OK, question)
@@ -207,10 +207,10 @@ pub(super) async fn end_session(
     };
     let since = minute(session.created_at);
     let question = Question {
-        title: format!("End the session of {} since {since}?", session.agent),
+        title: format!("Sign out {} since {since}?", session.agent),
         text: text.to_owned(),
         action: format!("/app/account/sessions/{}/end", session.id),
-        yes: "End the session",
+        yes: "Sign out",
         ..of_account()
     };
     asked(&site, &signed_in, StatusCode::OK, question)

@@ -39,7 +39,7 @@ pub(super) struct Sent {
     sent: String,
 }
 
-/// The form, or the thanks for one that was sent.
+/// The form, or the thanks for a report.
 pub(super) async fn show(
     State(site): State<Site>,
     PathCode(code): PathCode,

@@ -8,7 +8,7 @@ use crate::http::ApiError;
 use crate::http::paths::parse_code;
 use crate::links::{Expected, LinkError, LinkService};
 
-/// Links that are changed at once: those of a page.
+/// The most links that are changed together: the links of a page.
 const MAX_SELECTED: usize = 100;
 
 /// Of these, how many at the same time: each waits for its announcement.
@@ -37,16 +37,16 @@ pub(super) async fn act_on_all(
     }
     let (action, done) = match form.get("action") {
         "delete" => (Action::Delete, "deleted"),
-        "end" => (Action::Edit(end()), "ended"),
+        "pause" => (Action::Edit(pause()), "paused"),
         "tag" => (Action::Edit(tag(form, TagEdit::Add)?), "tagged"),
         "untag" => (Action::Edit(tag(form, TagEdit::Remove)?), "untagged"),
         _ => {
-            let detail = "action: must be delete, end, tag or untag";
+            let detail = "action: must be delete, pause, tag or untag";
             return Err(ApiError::invalid(detail));
         }
     };
     let codes: Vec<_> = codes.into_iter().filter_map(parse_code).collect();
-    // What is refused for one link is refused before another one is changed.
+    // A change that any link refuses is refused before a link is changed.
     if let Action::Edit(edit) = &action {
         for codes in codes.chunks(AT_ONCE) {
             try_join_all(codes.iter().map(|code| check(links, owner, code, edit))).await?;
@@ -83,14 +83,14 @@ pub(super) fn check_number(links: usize) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn end() -> LinkEdit {
+fn pause() -> LinkEdit {
     LinkEdit {
         is_active: Some(false),
         ..LinkEdit::default()
     }
 }
 
-/// The service adds and takes away in the transaction that reads: another window at the same time loses nothing.
+/// The service adds and removes tags in the transaction that reads them, so two windows at the same time lose nothing.
 fn tag(form: &Form, edit: fn(Tags) -> TagEdit) -> Result<LinkEdit, ApiError> {
     let tags = Tags::parse_list(form.get("tag"));
     let tags = tags.map_err(|error| ApiError::invalid(error.to_string()))?;
@@ -103,7 +103,7 @@ fn tag(form: &Form, edit: fn(Tags) -> TagEdit) -> Result<LinkEdit, ApiError> {
     })
 }
 
-/// Looks whether a link may be changed so. One that is gone, or another account's, is passed over.
+/// Checks whether a link may be changed in this way. A missing link, or a link of another account, is passed over.
 async fn check(
     links: &LinkService,
     owner: Principal,
@@ -119,7 +119,7 @@ async fn check(
     }
 }
 
-/// Returns whether the link is changed; one that is gone meanwhile, or another account's, is passed over.
+/// Returns whether the link is changed; a missing link, or a link of another account, is passed over.
 async fn act(
     links: &LinkService,
     owner: Principal,

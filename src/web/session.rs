@@ -141,7 +141,7 @@ fn page_of_form(headers: &HeaderMap) -> Option<String> {
     own_path::page(&address[url::Position::BeforePath..url::Position::AfterQuery])
 }
 
-/// The form for signing in, which leads to `next` afterwards, and says so where a form was not carried out.
+/// The form for signing in, which leads to `next` afterwards, and says so if a form was not carried out.
 fn sign_in_path(next: &str, is_form: bool) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     if next != "/app" {
@@ -155,7 +155,7 @@ fn sign_in_path(next: &str, is_form: bool) -> String {
     format!("/app/login{mark}{query}")
 }
 
-/// Behind https the name itself ties the cookie to this host alone.
+/// Behind https the name itself ties the cookie to only this host.
 fn session_name(site: &Site) -> &'static str {
     if site.is_https() {
         "__Host-shunt"
@@ -173,7 +173,7 @@ pub(super) fn form_name(site: &Site) -> &'static str {
     }
 }
 
-/// The token of a form before there is a session, and the form's cookie for a browser that has none.
+/// The token of a form before there is a session, and the form's cookie for a browser without it.
 pub(super) fn form_token(
     site: &Site,
     headers: &HeaderMap,
@@ -239,8 +239,8 @@ pub(super) async fn begin(
     Ok(response)
 }
 
-/// Ends the session that the browser has had until now: a user who signs in again leaves none behind. Where that fails, it is in
-/// the list of the account's sessions.
+/// Ends the previous session of the browser, so that a user who signs in again leaves no session behind. If that fails, it
+/// stays in the list of the account's sessions.
 pub(super) async fn end_former(
     accounts: &Accounts,
     site: &Site,

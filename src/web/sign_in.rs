@@ -1,4 +1,4 @@
-//! Signing in, signing up, signing out: the rules and limits are those of the API's own service.
+//! Signing in, signing up, signing out, by the rules and limits of the API's own service.
 
 use std::sync::Arc;
 
@@ -58,11 +58,11 @@ pub(super) async fn show(
     if signed_in.is_ok() {
         return Ok(see_other(&own_path(&query.next)));
     }
-    let asked = Asked {
+    let asked = SignInForm {
         next: &query.next,
         has_ended: !query.ended.is_empty(),
         done: &query.done,
-        ..Asked::default()
+        ..SignInForm::default()
     };
     shown(&site, &headers, &asked, None)
 }
@@ -71,9 +71,9 @@ pub(super) async fn show_register(
     State(site): State<Site>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let asked = Asked {
+    let asked = SignInForm {
         is_new: true,
-        ..Asked::default()
+        ..SignInForm::default()
     };
     let is_closed = site.registration().is_closed();
     let refused = is_closed.then(|| AccountError::from(RegistrationRefused::Closed).into());
@@ -82,7 +82,7 @@ pub(super) async fn show_register(
 
 /// What a form for signing in or up begins with.
 #[derive(Default)]
-struct Asked<'a> {
+struct SignInForm<'a> {
     is_new: bool,
     next: &'a str,
     has_ended: bool,
@@ -95,7 +95,7 @@ struct Asked<'a> {
 fn shown(
     site: &Site,
     headers: &HeaderMap,
-    asked: &Asked<'_>,
+    asked: &SignInForm<'_>,
     error: Option<&ApiError>,
 ) -> Result<Response, ApiError> {
     let (csrf, cookie) = session::form_token(site, headers)?;
@@ -106,7 +106,7 @@ fn shown(
         next: own_path(asked.next),
         has_ended: asked.has_ended,
         said: match asked.done {
-            "account" => "Your account is ready. Sign in to go on.",
+            "account" => "Your account is ready. Sign in to continue.",
             "password" => "The password is changed. Sign in with the new password.",
             _ => "",
         },
@@ -157,10 +157,10 @@ async fn signed_in(
             return Err(error);
         }
         let next = form.get("next");
-        let asked = Asked {
+        let asked = SignInForm {
             is_new,
             next,
-            ..Asked::default()
+            ..SignInForm::default()
         };
         return shown(site, headers, &asked, Some(&error));
     }
@@ -196,11 +196,11 @@ async fn signed_in(
         }
         Err(error) if error.is_failure() => Err(error),
         Err(error) => {
-            let asked = Asked {
+            let asked = SignInForm {
                 is_new,
                 next: form.get("next"),
                 email: &email,
-                ..Asked::default()
+                ..SignInForm::default()
             };
             shown(site, headers, &asked, Some(&error))
         }

@@ -1,4 +1,4 @@
-//! The account from a terminal: whose login it is, its end, its password, and keys for programs.
+//! The account from a terminal: whose login it is, its end, its password, and API keys.
 
 use std::fs;
 
@@ -110,7 +110,7 @@ fn a_password_is_changed_and_this_login_goes_on_while_others_end() {
     let base = &service.base;
     assert_eq!(
         changed.line(),
-        format!("password of ada@example.org at {base} changed; all other log-ins have ended")
+        format!("password of ada@example.org at {base} changed; all other log-ins are revoked")
     );
     ada.runs(&["whoami"]).succeeds();
     laptop.runs(&["whoami"]).fails(3, "no longer valid");
@@ -148,7 +148,7 @@ fn a_key_is_shown_once_listed_and_refused_once_it_is_deleted() {
     assert_eq!(made.code, 0, "{made:?}");
     assert_eq!(
         made.err,
-        "shunt: key 1 (read) is shown this once; keep it where its program reads it\n"
+        "shunt: key 1 (read) is shown only once; save it where its program reads it\n"
     );
     let key = made.out.trim_end();
     assert!(key.starts_with("shunt_r"), "{key}");

@@ -63,7 +63,7 @@ fn a_link_is_made_with_all_its_fields_and_shown() {
         "clicks     0 of 1000",
         "status     active",
         "expires    2099-01-31T17:00:00Z",
-        "query      a visit's query is added to the target's",
+        "query      a visit's query is added to the target",
     ];
     assert_eq!(shown, expected);
     let shown = ada.runs(&["show", "--json", &short_url]).json();

@@ -53,7 +53,7 @@ const REFUSED: [(&[&str], &str); 16] = [
         &["healthcheck", "--timeout", "x"],
         "must be a whole number from 1 to 300",
     ),
-    (&["admin", "restore", "x"], "must be a whole number from 1"),
+    (&["admin", "revoke", "x"], "must be a whole number from 1"),
     (
         &[
             "admin", "remove", "link", "abc", "--reason", "x", "--status", "x",
@@ -62,11 +62,11 @@ const REFUSED: [(&[&str], &str); 16] = [
     ),
     (
         &["stats", "abc", "--server", "foo"],
-        "is not an address; give one such as https://sho.rt",
+        "is not an address; give an address such as https://sho.rt",
     ),
     (
         &["stats", "abc", "--server", "http://h:99999"],
-        "is not an address; give one such as https://sho.rt",
+        "is not an address; give an address such as https://sho.rt",
     ),
     (&["keys", "create", "x", "--scope", "y"], "read, write"),
     (&["shorten"], "<URL>"),
@@ -135,7 +135,7 @@ fn a_file_of_tokens_that_cannot_be_read_is_refused_in_a_sentence() {
     for text in ["", "[1]", "{\"x\":1}", "{\"x\":{\"email\":1}}", "\u{0}"] {
         fs::write(ada.token_file(), text).unwrap();
         let refused = ada.runs(&["whoami"]);
-        refused.fails(1, "cannot be understood; remove it and log in again");
+        refused.fails(1, "is malformed; remove it, and log in again");
         for raw in RAW {
             assert!(!refused.err.contains(raw), "{raw}: {refused:?}");
         }

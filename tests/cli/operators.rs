@@ -176,9 +176,9 @@ fn migrate_says_which_database_it_is_and_what_it_did() {
     let first = migrate(&[]);
     let lines: Vec<_> = first.lines().collect();
     assert_eq!(lines[0], format!("database: SQLite, in {}", path.display()));
-    assert!(lines[1].starts_with("empty: making version "), "{first}");
+    assert!(lines[1].starts_with("empty: creating version "), "{first}");
     assert_eq!(lines[2].trim(), "1  baseline", "{first}");
-    let newest = lines[1].trim_start_matches("empty: making version ");
+    let newest = lines[1].trim_start_matches("empty: creating version ");
     let last = lines.last().unwrap().trim();
     assert!(last.starts_with(newest), "{first}");
     let again = migrate(&[]);

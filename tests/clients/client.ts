@@ -36,7 +36,7 @@ assert.ok(key.data, JSON.stringify(key.error));
 const reader = createClient<paths>({ baseUrl: base, headers: { authorization: `Bearer ${key.data.key}` } });
 const refused = await reader.DELETE("/urls/{short_code}", { params: { path: { short_code: code } } });
 assert.equal(refused.response.status, 403);
-assert.equal(refused.error?.detail satisfies string | undefined, "This key may read, and change nothing");
+assert.equal(refused.error?.detail satisfies string | undefined, "This key is read-only");
 
 const deleted = await owner.DELETE("/urls/{short_code}", { params: { path: { short_code: code } } });
 assert.equal(deleted.response.status, 204);

@@ -126,7 +126,7 @@ async fn an_account_or_a_password_is_answered_although_no_session_can_begin() {
     leads_to(&made, "/app/login?done=account");
     let page = other.get("/app/login?done=account").await.text;
     assert!(
-        page.contains("Your account is ready. Sign in to go on."),
+        page.contains("Your account is ready. Sign in to continue."),
         "{page}"
     );
     assert_eq!(
@@ -151,7 +151,7 @@ async fn links_of_a_selection_that_are_changed_before_postgres_fails_are_told() 
         .await;
     refuses(&app, "UPDATE", "links", "NEW.target_url LIKE '%/fails'").await;
     let end = [
-        ("action", "end"),
+        ("action", "pause"),
         ("code", fails.as_str()),
         ("code", ended.as_str()),
     ];

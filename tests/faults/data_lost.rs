@@ -15,10 +15,10 @@ const WORKERS: (&str, &str) = ("WORKERS", "4");
 /// instance notices the loss a moment later.
 async fn is_reported(app: &App, times: u32) {
     eventually("the loss is reported", async || {
-        metric(app, "shunt_redis_emptied_total{shard=\"0\"}").await >= f64::from(times)
+        metric(app, "shunt_redis_data_lost_total{shard=\"0\"}").await >= f64::from(times)
     })
     .await;
-    let counted = metric(app, "shunt_redis_emptied_total{shard=\"0\"}").await;
+    let counted = metric(app, "shunt_redis_data_lost_total{shard=\"0\"}").await;
     let log = app.server.log();
     let lines = log.matches("Redis lost data or was rolled back").count();
     assert_eq!(

@@ -8,7 +8,7 @@ use crate::metric;
 use crate::postgres::Postgres;
 use crate::support::{App, Mode, RedisServer, Server, eventually};
 
-const WENT_BACK: &str = "shunt_database_went_back_total";
+const WENT_BACK: &str = "shunt_database_rolled_back_total";
 const RARELY: (&str, &str) = ("FLUSH_INTERVAL_MS", "600000");
 
 /// A primary, and a standby of it.

@@ -226,7 +226,7 @@ impl Copy {
 
 async fn is_reported_as_rolled_back(app: &App) {
     eventually("it is reported", async || {
-        metric(app, "shunt_redis_stepped_back_total{shard=\"0\"}").await > 0.0
+        metric(app, "shunt_redis_rolled_back_total{shard=\"0\"}").await > 0.0
             && app.server.log().contains("Redis was rolled back")
     })
     .await;

@@ -35,9 +35,9 @@ fn id_of(removed: &Removed) -> RemovalId {
     }
 }
 
-async fn taken_back(store: &Store, id: RemovalId) -> usize {
-    let taken_back = store.removals.take_back(id, OPERATOR, SystemClock.now());
-    taken_back.await.unwrap().unwrap().1.len()
+async fn revoked(store: &Store, id: RemovalId) -> usize {
+    let revoked = store.removals.revoke(id, OPERATOR, SystemClock.now());
+    revoked.await.unwrap().unwrap().1.len()
 }
 
 /// Works until nothing is left to do at this moment. Returns how many changes there were.
@@ -87,7 +87,7 @@ both_stores! {
         assert_eq!(state(&store, &code).await, GONE);
         let seen = store.links.link_of(owner, &code).await.unwrap().unwrap().value;
         assert_eq!((seen.properties.is_active, seen.removed), (true, Some(RemovalStatus::Gone)));
-        assert_eq!(taken_back(&store, id_of(&removed)).await, 1);
+        assert_eq!(revoked(&store, id_of(&removed)).await, 1);
         assert_eq!(state(&store, &code).await, FOLLOWED);
     }
 
@@ -99,7 +99,7 @@ both_stores! {
         assert_eq!(state(&store, &code).await, BLOCKED);
         store.by_hand("UPDATE links SET is_active = true").await;
         assert_eq!(state(&store, &code).await, BLOCKED);
-        taken_back(&store, id_of(&removed)).await;
+        revoked(&store, id_of(&removed)).await;
         assert_eq!(state(&store, &code).await, FOLLOWED);
     }
 
@@ -132,9 +132,9 @@ both_stores! {
         assert_eq!(state(&store, &code).await, GONE);
         assert_eq!(worked(&store, SystemClock.now()).await, 1);
         assert_eq!(state(&store, &code).await, BLOCKED);
-        taken_back(&store, id_of(&link)).await;
+        revoked(&store, id_of(&link)).await;
         assert_eq!(state(&store, &code).await, BLOCKED);
-        taken_back(&store, id_of(&host)).await;
+        revoked(&store, id_of(&host)).await;
         assert_eq!(worked(&store, SystemClock.now()).await, 1);
         assert_eq!(state(&store, &code).await, FOLLOWED);
     }
@@ -184,14 +184,14 @@ both_stores! {
         let credentials = store.users.credentials(&email).await.unwrap().unwrap();
         assert_ne!(credentials.password_hash, "hash");
         let now = SystemClock.now();
-        assert!(!store.administration.grant(owner.user, OPERATOR, now).await.unwrap());
-        taken_back(&store, ban).await;
+        assert!(!store.administration.set_role(owner.user, OPERATOR, now).await.unwrap());
+        revoked(&store, ban).await;
         assert_eq!(store.users.credentials(&email).await.unwrap().unwrap().password_hash, "hash");
-        assert!(store.administration.grant(owner.user, OPERATOR, now).await.unwrap());
+        assert!(store.administration.set_role(owner.user, OPERATOR, now).await.unwrap());
         let owner = store.users.credentials(&email).await.unwrap().unwrap().principal;
         assert_eq!(store.administration.is_admin(owner).await.unwrap(), Some(true));
         assert!(matches!(remove(&store, "user", "999999", RemovalStatus::Gone).await, Removed::Unknown));
-        assert!(!store.administration.grant(UserId(999_999), OPERATOR, now).await.unwrap());
+        assert!(!store.administration.set_role(UserId(999_999), OPERATOR, now).await.unwrap());
     }
 
     async fn an_account_with_a_ban_can_be_deleted_by_hand(store) {

@@ -201,7 +201,7 @@ both_modes! {
             let detail = response.detail();
             assert!(detail.starts_with("body: ") && detail.contains(place), "{body:?}: {detail}");
         }
-        app.post("/auth/register", "").await.is_error(422, "body: must be a JSON object, and is empty");
+        app.post("/auth/register", "").await.is_error(422, "body: must be a JSON object, but is empty");
         assert_eq!(app.post("/auth/register", vec![0xff_u8; 100]).await.status, 422);
     }
 

@@ -128,7 +128,7 @@ both_modes! {
         for (kind, body, detail) in [
             ("application/json", String::new(), "body: must be a JSON array of objects"),
             ("application/json", json!({"target_url": TARGET}).to_string(), "body: must be a JSON array of objects"),
-            ("application/json", format!(r#"[{{"target_url":"{TARGET}"}},"#), "body: must be a JSON array of objects, and is broken at line 1, column 39"),
+            ("application/json", format!(r#"[{{"target_url":"{TARGET}"}},"#), "body: must be a JSON array of objects, but is malformed at line 1, column 39"),
             ("application/json", json!(many).to_string(), "body: must have at most 10000 links; send the others in another call"),
             ("text/csv", format!("target_url\n{}", format!("{TARGET}\n").repeat(10_001)), "body: must have at most 10000 links; send the others in another call"),
             ("text/csv", no_column.to_owned(), "target_url: column is required"),
@@ -329,7 +329,7 @@ both_modes! {
         let token = app.register().await;
         for (query, detail) in [
             ("", "format: query parameter is required"), ("format=xls", "format: must be csv or ndjson"),
-            ("format=csv&q=a", "q: is not known here; known is format"),
+            ("format=csv&q=a", "q: is not known here; the only known name is format"),
         ] {
             app.get_as(&token, &format!("/urls/export?{query}")).await.is_error(422, detail);
         }
@@ -389,7 +389,7 @@ async fn links_of_a_call_are_made_up_to_the_quota_exactly() {
             statuses(&results),
             [vec![200; 200], vec![403; 200]].concat()
         );
-        let detail = "This account has 600 links, and may not have more; delete some to make room";
+        let detail = "This account has the maximum of 600 links; delete links to make room";
         assert_eq!(results[399]["detail"], detail);
         app.finish().await;
     }

@@ -174,7 +174,7 @@ both_modes! {
             SELECT short_code || '-' || i, 'https://example.org/', owner_id, created_at FROM links, n WHERE short_code = $1";
         app.backend.execute(older, &code).await;
         let page = browser.get("/app?q=needle").await.text;
-        assert!(page.contains("No link matches yet") && page.contains("Searched as far as links made at 2"), "{page}");
+        assert!(page.contains("No link matches yet") && page.contains("Searched as far as links created at 2"), "{page}");
         let next = page.split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap();
         let page = browser.get(&next.replace("&amp;", "&").replace("&#38;", "&")).await.text;
         assert!(page.contains(&format!("value=\"{code}\"")) && !page.contains("Searched as far as"), "{page}");

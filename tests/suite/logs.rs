@@ -278,7 +278,7 @@ async fn a_redis_that_comes_and_goes_is_logged_once_and_counted() {
     for times in 1..=TIMES {
         redis.kill();
         eventually("its absence is counted", async || {
-            value("shunt_redis_away_total{shard=\"0\"}").await >= times
+            value("shunt_redis_outages_total{shard=\"0\"}").await >= times
         })
         .await;
         redis.start_again().await;

@@ -62,19 +62,6 @@ both_modes! {
         }
     }
 
-    async fn the_last_flush_has_its_former_name_for_one_release(app) {
-        let token = app.register().await;
-        let code = app.shorten(&token, "https://example.org/").await;
-        app.visit(&format!("/{code}")).await;
-        eventually("both are there", async || {
-            let metrics = app.get("/metrics").await.text;
-            let of = |name: &str| metrics.lines().find_map(|line| line.strip_prefix(name)).map(ToOwned::to_owned);
-            let (new, former) = (of("shunt_last_flush_clicks "), of("shunt_clicks_pending "));
-            new.is_some() && new == former
-        })
-        .await;
-    }
-
     async fn published_metrics_match_the_reference(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;
@@ -147,7 +134,7 @@ async fn every_value_of_the_label_of_a_counter_is_there_before_its_first_event()
         r#"shunt_http_requests_total{method="DELETE",route="/urls/{short_code}",status="500"} 0"#,
         r#"shunt_http_requests_total{method="POST",route="/auth/login",status="401"} 0"#,
         r#"shunt_redis_errors_total{shard="0"} "#,
-        r#"shunt_redis_stepped_back_total{shard="0"} 0"#,
+        r#"shunt_redis_rolled_back_total{shard="0"} 0"#,
         r#"shunt_clicks_in_doubt{shard="0"} 0"#,
         r#"shunt_redis_up{shard="0"} 1"#,
     ] {

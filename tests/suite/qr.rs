@@ -180,7 +180,7 @@ both_modes! {
             ("ecc=m", "ecc: must be L, M, Q or H"),
             ("dark=%23000000", "dark: must be a colour of six hexadecimal digits, such as 1a237e"),
             ("light=fff", "light: must be a colour of six hexadecimal digits, such as 1a237e"),
-            ("size=99&size=99", "size: must be given once"),
+            ("size=99&size=99", "size: must be given only once"),
             ("darc=000000", "darc: is not known here; did you mean dark?"),
             ("sice=300", "sice: is not known here; did you mean size?"),
         ] {
@@ -193,7 +193,7 @@ both_modes! {
         for (path, status, sentence) in [
             (format!("{path}?size=5"), 422, "size: must be a whole number from 64 to 2048"),
             (format!("{path}?dark=%3Cb%3E"), 422, "dark: must be a colour of six hexadecimal digits, such as 1a237e"),
-            ("/urls/nopenope/qr".to_owned(), 404, "No link has this address"),
+            ("/urls/nopenope/qr".to_owned(), 404, "There is no link at this address"),
         ] {
             for (language, tag) in [("en", "<html lang=\"en\""), ("de", "<html lang=\"de\"")] {
                 let request = app.request(Method::GET, &path).header("accept", ACCEPT);

@@ -220,7 +220,7 @@ async fn a_flush_under_a_number_that_another_one_had_is_not_taken_for_that_one()
         .unwrap();
     eventually("the loss is reported", async || {
         let metrics = app.get("/metrics").await.text;
-        metrics.contains("shunt_redis_stepped_back_total{shard=\"0\"} 1")
+        metrics.contains("shunt_redis_rolled_back_total{shard=\"0\"} 1")
     })
     .await;
     use_redis_again(&[&app.server]).await;

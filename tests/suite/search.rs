@@ -227,7 +227,7 @@ both_modes! {
             ("view=half", "view: must be full, or left out"),
             ("tags=a", "tags: is not known here; did you mean tag?"),
             ("sortby=clicks", "sortby: is not known here; did you mean sort?"),
-            ("q=a&q=b", "q: must be given once"),
+            ("q=a&q=b", "q: must be given only once"),
             ("sort=clicks&cursor=00000000000000010000000000000001", "cursor: belongs to another sort; begin without a cursor"),
             ("q=%ff", "q: must be UTF-8, percent-encoded"),
         ] {

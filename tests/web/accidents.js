@@ -29,7 +29,7 @@ const second = await shorten(page, `${target}second`);
 for (const code of [first, second, second]) await visit(code);
 await page.goto(`${base}/app/account`);
 await page.getByLabel("Name of a new key").fill("Nightly");
-await page.getByRole("button", { name: "Make a key" }).click();
+await page.getByRole("button", { name: "Create a key" }).click();
 await page.getByText("Copy the key now").waitFor();
 
 // What may not get less by Enter in a field.
@@ -141,8 +141,8 @@ await step("every other loss is asked about, too", async () => {
     }
   }
   await page.goto(`${base}/app/account`);
-  await page.getByRole("link", { name: "End the key Nightly" }).click();
-  await page.getByRole("heading", { name: "End the key Nightly?" }).waitFor();
+  await page.getByRole("link", { name: "Revoke the key Nightly" }).click();
+  await page.getByRole("heading", { name: "Revoke the key Nightly?" }).waitFor();
   await page.getByRole("link", { name: "Cancel" }).click();
   await kept();
 });
@@ -200,12 +200,12 @@ await step("without JavaScript: what needs a script is not shown, and deleting m
     for (const hidden of await still.locator("[hidden]").all()) assert.ok(!await hidden.isVisible(), `${path}: ${await hidden.evaluate((element) => element.outerHTML)}`);
   }
   await selectBoth(still);
-  await still.getByText("Change the selected links").click();
+  await still.getByText("Edit the selected links").click();
   await still.getByLabel("Tags to add").fill("still");
   await still.getByLabel("Tags to add").press("Enter");
   await still.getByText("Tagged.").waitFor();
   await selectBoth(still);
-  await still.getByText("Change the selected links").click();
+  await still.getByText("Edit the selected links").click();
   await still.getByRole("button", { name: "Delete" }).click();
   await still.getByRole("heading", { name: "Delete 2 links with 3 clicks?" }).waitFor();
   await kept();

@@ -32,7 +32,7 @@ await step("an administrator reads the report and removes the link", async () =>
   await admin.getByText("Es will mein Passwort.").waitFor();
   await admin.getByRole("link", { name: `Remove ${reported}` }).click();
   await admin.getByLabel("Reason").fill("phishing, as reported");
-  await admin.getByLabel("Answered with").selectOption("451");
+  await admin.getByLabel("Status").selectOption("451");
   await admin.getByRole("button", { name: "Remove", exact: true }).click();
   await admin.getByRole("heading", { name: /^(Remove|Ban) .*\?$/ }).waitFor();
   await admin.getByRole("button", { name: /^(Remove|Ban)$/ }).click();
@@ -61,10 +61,10 @@ await step("the removed link says why, and every page of administration has no f
   }
 });
 await close(scripted);
-await step("the removal is taken back, an account is banned, and let in again", async () => {
+await step("the removal is revoked, an account is banned, and let in again", async () => {
   await admin.goto(`${base}/app/admin`);
-  await admin.getByRole("button", { name: /^Take back removal/ }).first().click();
-  await admin.getByText("Taken back.").waitFor();
+  await admin.getByRole("button", { name: /^Revoke removal/ }).first().click();
+  await admin.getByText("Revoked.").waitFor();
   await guest.goto(`${base}/${reported}`);
   assert.equal(await guest.title(), "arrived");
   await admin.goto(`${base}/app/admin/accounts?q=eve-`);

@@ -115,7 +115,7 @@ await step("what is unknown is a filter, too; another range keeps it, and the wa
   await page.locator("#by-referrer").getByRole("link", { name: "unknown" }).click();
   await page.waitForURL(/referrer=(&|$)/);
   assert.deepEqual(await rows(page, "browser"), ["Firefox 2 2"]);
-  await page.getByLabel("By", { exact: true }).selectOption("hour");
+  await page.getByLabel("Interval", { exact: true }).selectOption("hour");
   await page.getByRole("button", { name: "Show" }).click();
   await page.waitForURL(/interval=hour/);
   assert.match(page.url(), /referrer=(&|$)/);

@@ -65,7 +65,7 @@ await step("the clicks are drawn, and a part of the chart is asked for by draggi
 });
 await step("a range is typed, and a wrong one is named beside it", async () => {
   await page.getByLabel("Time zone").fill("Asia/Kathmandu");
-  await page.getByLabel("By", { exact: true }).selectOption("hour");
+  await page.getByLabel("Interval", { exact: true }).selectOption("hour");
   await page.getByRole("button", { name: "Show" }).click();
   await page.waitForURL(/tz=Asia/);
   await page.locator("figure.chart canvas").waitFor();
@@ -82,7 +82,7 @@ await step("the clicks are exported", async () => {
 });
 await step("all links have a page", async () => {
   await page.getByRole("link", { name: "All clicks" }).click();
-  await page.getByRole("heading", { name: "Ending soon" }).waitFor();
+  await page.getByRole("heading", { name: "Expiring soon" }).waitFor();
   assert.ok(await painted(page.locator("figure.chart")) > 200);
   await page.goto(`${base}/app/links/${code}`);
 });
@@ -92,25 +92,25 @@ for (const [title, to] of [["Handbook", "handbook"], ["Press kit", "press"], [""
   await page.goto(`${base}/app/links/new`);
   await page.getByRole("textbox", { name: "Target" }).fill(`${target}${to}`);
   await page.getByRole("textbox", { name: "Title" }).fill(title);
-  await page.getByRole("button", { name: "Make the link" }).click();
+  await page.getByRole("button", { name: "Create the link" }).click();
   await page.getByText("Your link is ready.").waitFor();
 }
 await step("a table is looked at, then its links are made", async () => {
   await page.goto(`${base}/app/import`);
   await page.getByLabel("Or a file").setInputFiles({ name: "links.csv", mimeType: "text/csv", buffer: Buffer.from(`target_url,title\n${target}imported,Of a table\nnothing,\n`) });
   await page.getByRole("button", { name: "Preview" }).click();
-  await page.getByText("1 to be made, 1 refused").waitFor();
+  await page.getByText("1 can be created, 1 refused").waitFor();
   await accessible(page, "import");
   await picture(page, "import-table");
-  await page.getByRole("button", { name: "Make 1 link" }).click();
-  await page.getByText("1 made, 1 refused").waitFor();
-  await page.getByRole("link", { name: "To the links" }).click();
+  await page.getByRole("button", { name: "Create 1 link" }).click();
+  await page.getByText("1 created, 1 refused").waitFor();
+  await page.getByRole("link", { name: "Back to the links" }).click();
   await page.getByLabel("Search").fill("imported");
   await page.waitForURL(/q=imported/);
   await page.locator(".links > li").filter({ hasText: "Of a table" }).waitFor();
   assert.equal(await page.locator(".links > li").count(), 1);
   await page.getByLabel("Select all on this page").check();
-  await page.getByText("Change the selected links: 1").waitFor();
+  await page.getByText("Edit the selected links: 1").waitFor();
   await page.getByLabel("Tags to add").fill("of-a-table");
   await page.getByRole("button", { name: "Tag", exact: true }).click();
   await page.getByText("Tagged.").waitFor();
@@ -205,10 +205,10 @@ await step("a session is ended by another one of its list", async () => {
   await elsewhere.getByRole("button", { name: "Sign in" }).click();
   await elsewhere.getByRole("heading", { name: "Links", exact: true }).waitFor();
   await page.goto(`${base}/app/account`);
-  await page.getByRole("link", { name: "End the session of Firefox on Windows" }).click();
-  await page.getByRole("heading", { name: "End the session of Firefox on Windows" }).waitFor();
-  await page.getByRole("button", { name: "End the session" }).click();
-  await page.getByText("The session has ended.").waitFor();
+  await page.getByRole("link", { name: "Sign out Firefox on Windows" }).click();
+  await page.getByRole("heading", { name: "Sign out Firefox on Windows" }).waitFor();
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await page.getByText("The session is signed out.").waitFor();
   await elsewhere.reload();
   await elsewhere.getByRole("heading", { name: "Sign in" }).waitFor();
   await other.close();
@@ -216,14 +216,14 @@ await step("a session is ended by another one of its list", async () => {
 await step("a key is made, is shown once, and ends", async () => {
   await page.goto(`${base}/app/account`);
   await page.getByLabel("Name of a new key").fill("Nightly");
-  await page.getByLabel("Ends at").fill("2099-01-31T18:00");
-  await page.getByRole("button", { name: "Make a key" }).click();
+  await page.getByLabel("Expires").fill("2099-01-31T18:00");
+  await page.getByRole("button", { name: "Create a key" }).click();
   await page.getByText("Copy the key now").waitFor();
   await accessible(page, "a new key");
   await picture(page, "key");
-  await page.getByRole("link", { name: "End the key Nightly" }).click();
-  await page.getByRole("button", { name: "End the key" }).click();
-  await page.getByText("The key has ended.").waitFor();
+  await page.getByRole("link", { name: "Revoke the key Nightly" }).click();
+  await page.getByRole("button", { name: "Revoke the key" }).click();
+  await page.getByText("The key is revoked.").waitFor();
 });
 await step("a page is narrowed to a tag, and a QR code of another look is made", async () => {
   await page.goto(`${base}/app/all`);
@@ -238,7 +238,7 @@ await step("a page is narrowed to a tag, and a QR code of another look is made",
   await page.bringToFront();
   await page.locator("[data-count]", { hasText: /^3$/ }).waitFor();
   await page.goto(`${base}/app/links/${code}`);
-  await page.getByText("Another look of the QR code").click();
+  await page.getByText("Customize the QR code").click();
   await accessible(page, "another look of the QR code");
   await picture(page, "qr");
   await page.getByLabel("Format").selectOption("svg");
@@ -251,7 +251,7 @@ await step("a page is narrowed to a tag, and a QR code of another look is made",
 await step("a page that is not there says so", async () => {
   await page.goto(`${base}/app/links/nosuch1`);
   await accessible(page, "no such link of the owner");
-  await page.getByRole("heading", { name: "No link has this address" }).waitFor();
+  await page.getByRole("heading", { name: "There is no link at this address" }).waitFor();
 });
 await step("with reduced motion nothing moves", async () => {
   await page.emulateMedia({ reducedMotion: "reduce" });
@@ -285,17 +285,17 @@ await step("a session that ended elsewhere leads to the form, and back to what w
   await elsewhere.getByRole("button", { name: "Sign out everywhere" }).click();
   await elsewhere.getByRole("heading", { name: "Sign in" }).waitFor();
   await other.close();
-  await page.getByRole("button", { name: "Make the link" }).click();
+  await page.getByRole("button", { name: "Create the link" }).click();
   await page.getByText("Your session has ended, and nothing was changed.").waitFor();
   await accessible(page, "a session has ended");
   await page.getByLabel("E-mail").fill(address);
   await page.getByRole("textbox", { name: "Password" }).fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("It is entered again as it was, and not sent yet.").waitFor();
+  await page.getByText("It is entered again; check it, and send it again.").waitFor();
   await accessible(page, "a form that is entered again");
   assert.equal(await page.getByRole("textbox", { name: "Title" }).inputValue(), "Not lost");
   assert.ok(await page.getByLabel("Add the visitor").isChecked());
-  await page.getByRole("button", { name: "Make the link" }).click();
+  await page.getByRole("button", { name: "Create the link" }).click();
   await page.getByText("Your link is ready.").waitFor();
   await page.getByRole("heading", { name: "Not lost" }).waitFor();
   await page.goto(`${base}/app/links/new`);
@@ -323,18 +323,18 @@ await step("without JavaScript: sign up, make, follow, edit, search, import, end
   await still.goto(`${base}/app/import`);
   await still.getByRole("textbox", { name: "Table" }).fill(`target_url,title\n${target}of-a-table,Of a table\n`);
   await still.getByRole("button", { name: "Preview" }).click();
-  await still.getByText("1 to be made").waitFor();
-  await still.getByRole("button", { name: "Make 1 link" }).click();
-  await still.getByText("1 made").waitFor();
+  await still.getByText("1 can be created").waitFor();
+  await still.getByRole("button", { name: "Create 1 link" }).click();
+  await still.getByText("1 created").waitFor();
   await still.goto(`${base}/app`);
   await still.getByLabel("Search").fill("nothing");
   await still.getByRole("button", { name: "Search" }).click();
   await still.getByRole("heading", { name: "No link matches" }).waitFor();
   await still.goto(`${base}/app`);
   await still.getByLabel(`Select ${made}`).check();
-  await still.getByText("Change the selected links").click();
-  await still.getByRole("button", { name: "End", exact: true }).click();
-  await still.locator(".state", { hasText: "inactive" }).waitFor();
+  await still.getByText("Edit the selected links").click();
+  await still.getByRole("button", { name: "Pause", exact: true }).click();
+  await still.locator(".state", { hasText: "paused" }).waitFor();
   await still.goto(`${base}/app/links/${made}`);
   await still.getByText("Delete this link").click();
   await still.getByRole("button", { name: "Delete" }).click();

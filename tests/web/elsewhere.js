@@ -74,7 +74,7 @@ await step("no form of another site does anything, with or without the cookies",
   await owner.goto(`${base}/app/account`);
   assert.equal(await owner.getByText("stolen").count(), 0);
   // The session has outlived them all.
-  assert.equal(await owner.getByText("this one").count(), 1);
+  assert.equal(await owner.getByText("this session").count(), 1);
 });
 await step("signing in never leads to another site", async () => {
   const nexts = [

@@ -29,7 +29,7 @@ struct AuditEntryBody {
     /// The address of the administrator's client.
     #[schema(example = "198.51.100.7")]
     address: String,
-    /// `remove`, `take_back`, `grant`, `reset_password` or `close_report`.
+    /// `remove`, `revoke`, `grant`, `reset_password` or `close_report`.
     #[schema(value_type = ActionWord)]
     action: String,
     /// To what.

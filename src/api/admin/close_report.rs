@@ -13,7 +13,7 @@ use crate::http::{ApiError, ErrorBody};
 
 /// Close a report.
 ///
-/// It is removed from the list, and noted in the audit with its reason; it makes room for another report of the link.
+/// It is removed from the list, and the audit keeps its reason; the link has room for another report then.
 #[utoipa::path(
     delete, path = "/admin/reports/{id}", tag = "administration", operation_id = "close_report",
     params(("id" = i64, Path, description = "Identifier of a report", example = 5, minimum = 1)),

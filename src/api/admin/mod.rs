@@ -13,15 +13,15 @@ pub(super) mod list_removals;
 pub(super) mod removal_body;
 pub(super) mod remove;
 pub(super) mod reports;
+pub(super) mod revoke_removal;
 pub(super) mod search_links;
 pub(super) mod search_users;
-pub(super) mod take_back;
 
 /// Entries of a page, unless others are asked for.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
 
-/// A route for administrators alone.
+/// A route only for administrators.
 #[derive(IntoResponses)]
 #[expect(
     dead_code,
@@ -29,7 +29,7 @@ const MAX_LIMIT: u32 = 200;
 )]
 pub(super) enum NeedsRole {
     /// The token's account does not administer this service
-    #[response(status = 403, example = json!({"detail": "This needs the role of an administrator"}))]
+    #[response(status = 403, example = json!({"detail": "This needs the administrator role"}))]
     Forbidden(ErrorBody),
 }
 

@@ -30,9 +30,9 @@ pub(in crate::api) struct RemovalBody {
     /// When, in UTC.
     #[schema(example = "2027-01-31T18:00:00.123456Z", format = DateTime)]
     removed_at: String,
-    /// When it was taken back.
+    /// When it was revoked.
     #[schema(required = true, example = "2027-02-01T18:00:00.123456Z", format = DateTime)]
-    taken_back_at: Option<String>,
+    revoked_at: Option<String>,
     /// Links that it covers now; 100,000 stands for as many or more.
     #[schema(example = 1)]
     links: u64,
@@ -51,7 +51,7 @@ impl RemovalBody {
             status: removal.status.code(),
             removed_by: removal.removed_by.map(|user| user.0),
             removed_at: removal.removed_at.with_micros(),
-            taken_back_at: removal.taken_back_at.map(Timestamp::with_micros),
+            revoked_at: removal.revoked_at.map(Timestamp::with_micros),
             links: removal.links,
             progress: if removal.is_running {
                 "running"

@@ -39,18 +39,19 @@ pub(in crate::api) struct NewRemovalBody {
 
 /// Remove something.
 ///
-/// Once this is answered, no instance follows a removed link. Where a host, an account or an address has more links than are
-/// removed within 5 s, the rest is in the background: `progress` says whether that is done. New links to a removed host are refused; an account is banned: its tokens,
-/// sessions and keys end, and it cannot log in. No administrator bans the own account: the operator does, with `shunt admin ban`.
+/// Once this is answered, no instance follows a removed link. If a host, an account or an address has more links than can
+/// be removed within 5 s, the rest is removed in the background: `progress` says whether that is done. New links to a
+/// removed host are refused; an account is banned: its tokens, sessions and keys are revoked, and it cannot log in.
+/// Administrators cannot ban their own account: only the operator can, with `shunt admin ban`.
 #[utoipa::path(
     post, path = "/admin/removals", tag = "administration", operation_id = "remove", security(("bearer" = [])),
     request_body = NewRemovalBody,
     responses(
         (status = 200, description = "The removal", body = RemovalBody),
         (status = 404, description = "There is no such link or account", body = ErrorBody,
-            example = json!({"detail": "value: there is nothing of this kind with this value"})),
-        (status = 409, description = "It was removed already", body = ErrorBody,
-            example = json!({"detail": "value: was removed already, by removal 7"})),
+            example = json!({"detail": "value: nothing of this kind has this value"})),
+        (status = 409, description = "It was already removed", body = ErrorBody,
+            example = json!({"detail": "value: was already removed, by removal 7"})),
         TakesBody, NeedsToken, NeedsRole, NeedsDatabase,
     ),
 )]

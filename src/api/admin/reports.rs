@@ -23,10 +23,10 @@ struct ReportBody {
     /// The link's path.
     #[schema(example = "K7mXq2R")]
     short_code: String,
-    /// Where it leads.
+    /// Its target.
     #[schema(example = "https://example.org/a/long/path")]
     target_url: String,
-    /// 410 or 451, where the link is removed by now.
+    /// 410 or 451, if the link is removed by now.
     #[schema(schema_with = status_of_link, required = true)]
     removed: Option<u16>,
     /// Why it was reported.

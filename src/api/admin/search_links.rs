@@ -23,7 +23,7 @@ struct SeenLinkBody {
     /// Its path.
     #[schema(example = "K7mXq2R")]
     short_code: String,
-    /// Where it leads.
+    /// Its target.
     #[schema(example = "https://example.org/a/long/path")]
     target_url: String,
     /// The number of its account.
@@ -37,7 +37,7 @@ struct SeenLinkBody {
     created_at: String,
     /// Whether its owner has it switched on.
     is_active: bool,
-    /// 410 or 451, where it is removed.
+    /// 410 or 451, if it is removed.
     #[schema(schema_with = status_of_link, required = true)]
     removed: Option<u16>,
 }
@@ -74,7 +74,7 @@ pub(in crate::api) struct SeenLinksBody {
     responses(
         (status = 200, description = "The links", body = SeenLinksBody),
         (status = 404, description = "No account has this e-mail address", body = ErrorBody,
-            example = json!({"detail": "value: there is nothing of this kind with this value"})),
+            example = json!({"detail": "value: nothing of this kind has this value"})),
         (status = 422, description = "A parameter breaks its rule", body = ErrorBody, example = json!({"detail": "limit: must be from 1 to 200"})),
         TakesQuery, NeedsToken, NeedsRole, Limited, NeedsDatabase,
     ),

@@ -64,7 +64,7 @@ pub(in crate::api) struct SeenUsersBody {
     responses(
         (status = 200, description = "The accounts", body = SeenUsersBody),
         (status = 404, description = "No account has this e-mail address", body = ErrorBody,
-            example = json!({"detail": "value: there is nothing of this kind with this value"})),
+            example = json!({"detail": "value: nothing of this kind has this value"})),
         (status = 422, description = "A parameter breaks its rule", body = ErrorBody, example = json!({"detail": "limit: must be from 1 to 200"})),
         TakesQuery, NeedsToken, NeedsRole, Limited, NeedsDatabase,
     ),

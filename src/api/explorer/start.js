@@ -33,12 +33,12 @@ const reasons = {
   custom_code: "must be 4 to 64 of A-Z a-z 0-9 - _",
   dark: "must be a colour as RRGGBB",
   light: "must be a colour as RRGGBB",
-  cursor: "must be that of a page's Link header",
+  cursor: "must be the cursor of a page's Link header",
   short_code: "must be 1 to 64 of A-Z a-z 0-9 - _",
   target_url: "must be an absolute http:// or https:// URL with a host",
 };
 const readable = (name, error) =>
-  typeof error === "string" && error.includes("must follow pattern") ? (reasons[name] ?? "is not of the right form") : error;
+  typeof error === "string" && error.includes("must follow pattern") ? (reasons[name] ?? "is invalid") : error;
 
 const readableReasons = () => ({
   statePlugins: {

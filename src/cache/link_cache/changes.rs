@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{CacheShard, LinkCache};
 use crate::cache::cursor::InvalidationCursor;
-use crate::cache::redis_tier::{Patience, RedisTier};
+use crate::cache::redis_tier::{ListDeadline, RedisTier};
 use crate::cache::unannounced::{NoteNumber, Pending};
 use crate::domain::{Shard, ShortCode};
 use crate::redis::RedisFailure;
@@ -133,7 +133,7 @@ impl LinkCache {
         shard.unannounced.all_announced(up_to.newest);
     }
 
-    /// Announces the changes that this process knows and Redis was not told of, where the outbox cannot be read.
+    /// Announces the changes that this process knows and Redis was not told of, when the outbox cannot be read.
     ///
     /// # Errors
     /// When Redis fails.
@@ -207,25 +207,25 @@ impl LinkCache {
 
     /// Applies every change up to the cursor, and returns whether Redis listed them in time. Costs nothing when there is none.
     pub async fn catch_up_to(&self, cursor: &InvalidationCursor) -> bool {
-        self.applied_up_to(cursor, Patience::OfRedirects).await
+        self.applied_up_to(cursor, ListDeadline::OfRedirects).await
     }
 
-    async fn applied_up_to(&self, cursor: &InvalidationCursor, patience: Patience) -> bool {
+    async fn applied_up_to(&self, cursor: &InvalidationCursor, deadline: ListDeadline) -> bool {
         let shard = self.shard(cursor.shard);
         let Some(redis) = &shard.redis else {
             return true;
         };
         let (changes, l2) = (&shard.changes, &self.l2);
         let is_applied =
-            changes.is_current(cursor) || changes.catch_up(cursor, redis, l2, patience).await;
+            changes.is_current(cursor) || changes.catch_up(cursor, redis, l2, deadline).await;
         if is_applied {
             shard.freshness.confirm(cursor.asked);
         }
         is_applied
     }
 
-    /// Asks where the changes of a shard stand, and applies them; to be called before the first look-up. Returns whether Redis
-    /// listed them in time.
+    /// Reads the newest change of a shard, and applies the changes up to it; to be called before the first look-up. Returns
+    /// whether Redis listed them in time.
     ///
     /// # Errors
     /// When Redis is away or refuses to be written to.
@@ -268,6 +268,8 @@ impl LinkCache {
             return Ok(true);
         };
         let cursor = redis.newest_change_in_background().await?;
-        Ok(self.applied_up_to(&cursor, Patience::InBackground).await)
+        Ok(self
+            .applied_up_to(&cursor, ListDeadline::InBackground)
+            .await)
     }
 }

@@ -10,7 +10,7 @@ fn cache() -> LinkCache {
 }
 
 fn shards_and_cache() -> (RedisShards, LinkCache) {
-    // No server listens there, and none is needed.
+    // No server listens there, and these tests need no server.
     let url = "redis://127.0.0.1:1".to_owned();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let servers = RedisServers::parse(&[url]).unwrap();

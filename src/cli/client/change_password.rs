@@ -35,7 +35,7 @@ pub(super) fn change_password(args: PasswordArgs) -> Result<(), Failure> {
     }
     writeln!(
         output::stdout(),
-        "password of {email} at {url} changed; all other log-ins have ended"
+        "password of {email} at {url} changed; all other log-ins are revoked"
     )?;
     Ok(())
 }

@@ -12,30 +12,30 @@ use super::{Api, Call, Failure, ServiceArgs, show, target};
 pub(in crate::cli) struct EditArgs {
     /// A short code or a short link.
     code: String,
-    /// Where the link is to lead.
+    /// The new target.
     #[arg(long, value_name = "URL")]
     target: Option<String>,
     #[command(flatten)]
     fields: FieldArgs,
-    /// Take its end away.
+    /// Remove its expiry.
     #[arg(long, alias = "no-expires", conflicts_with = "expiry")]
     no_expiry: bool,
-    /// Take its limit of clicks away.
+    /// Remove its click limit.
     #[arg(long, conflicts_with = "max_clicks")]
     no_max_clicks: bool,
-    /// Take its title away.
+    /// Remove its title.
     #[arg(long, conflicts_with = "title")]
     no_title: bool,
-    /// Take all its tags away.
+    /// Remove all its tags.
     #[arg(long, conflicts_with = "tags")]
     no_tags: bool,
-    /// Leave the query of a visit out.
+    /// Do not add the query of a visit to the target.
     #[arg(long, conflicts_with = "forward_query")]
     no_forward_query: bool,
-    /// Let it be followed again.
+    /// Resume it: visitors are redirected again.
     #[arg(long, conflicts_with = "inactive")]
     active: bool,
-    /// Let it be followed no longer.
+    /// Pause it: visitors are no longer redirected.
     #[arg(long)]
     inactive: bool,
     #[command(flatten)]

@@ -12,10 +12,10 @@ use super::{Api, Call, Failure, ServiceArgs};
 /// In which form the links are written, and where.
 #[derive(Args)]
 pub(in crate::cli) struct ExportArgs {
-    /// Form of the export. `shunt import --from shunt` reads both.
+    /// Format of the export. `shunt import --from shunt` reads both.
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     format: Format,
-    /// File to write; without it, or with `-`, standard output.
+    /// File to write; by default, or with `-`, standard output.
     #[arg(short, long, value_name = "FILE")]
     #[arg(default_value = "-", hide_default_value = true)]
     output: PathBuf,
@@ -27,7 +27,7 @@ pub(in crate::cli) struct ExportArgs {
 enum Format {
     /// A table for spreadsheets.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Ndjson,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn export(args: ExportArgs) -> Result<(), Failure> {
 fn copy(api: &Api, mut from: impl Read, mut to: impl Write) -> Result<(), Failure> {
     let mut part = vec![0; 64 * 1024];
     loop {
-        // An error of reading is the service's, one of writing is the output's.
+        // An error of reading belongs to the service, an error of writing to the output.
         match from.read(&mut part) {
             Ok(0) => break,
             Ok(length) => to.write_all(&part[..length])?,

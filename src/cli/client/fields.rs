@@ -10,19 +10,19 @@ use crate::cli::number::number;
 /// The fields of a link besides its target.
 #[derive(Args)]
 pub(in crate::cli) struct FieldArgs {
-    /// When it ends: a time such as 2027-01-31T18:00:00Z, or a span from now on such as 30d or 12h.
+    /// When it expires: a time such as 2027-01-31T18:00:00Z, or a span from now on such as 30d or 12h.
     #[arg(long, value_name = "TIME", alias = "expires", alias = "expires-at", value_parser = end)]
     expiry: Option<Timestamp>,
-    /// How many clicks it answers in all.
+    /// Click limit: how many visits it redirects in all.
     #[arg(long, value_name = "N", value_parser = number(1..=MaxClicks::LAST))]
     max_clicks: Option<u64>,
     /// Its title.
     #[arg(long)]
     title: Option<String>,
-    /// A tag; may be given several times, or several with commas between.
+    /// A tag; may be given several times, or several, separated by commas.
     #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     tags: Vec<String>,
-    /// Add the query of a visit to the target's.
+    /// Add the query of a visit to the target.
     #[arg(long)]
     forward_query: bool,
 }

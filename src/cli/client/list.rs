@@ -22,13 +22,13 @@ pub(in crate::cli) struct ListArgs {
     /// Only links with this tag.
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Only links of this status.
+    /// Only links with this status.
     #[arg(long, value_enum)]
     status: Option<Status>,
-    /// By which value, the largest or newest first with `-`.
+    /// Sort by this value; with `-`, the largest or newest first.
     #[arg(long, value_enum, default_value_t = Sort::Newest, allow_hyphen_values = true)]
     sort: Sort,
-    /// At most this many links; without it, all.
+    /// At most this many links; by default all links.
     #[arg(short = 'n', long, value_name = "N", value_parser = number(0..=usize::MAX))]
     limit: Option<usize>,
     #[command(flatten)]
@@ -101,7 +101,7 @@ fn pages(
     limit: Option<usize>,
 ) -> impl Iterator<Item = Result<Vec<FullLinkBody>, Failure>> {
     let mut left = limit.unwrap_or(usize::MAX);
-    // The cursor of the next page, empty for the first one. `None`: there is no next page, or one failed.
+    // The cursor of the next page, empty for the first page. `None`: there is no next page, or a page failed.
     let mut next = Some(String::new());
     std::iter::from_fn(move || {
         let cursor = next.take().filter(|_| left > 0)?;
@@ -145,7 +145,7 @@ fn print_table(
     mut out: impl Write,
     pages: impl Iterator<Item = Result<Vec<FullLinkBody>, Failure>>,
 ) -> Result<(), Failure> {
-    // Where a page needs wider columns, they stay so from there on.
+    // If a page needs wider columns, later pages have them, too.
     let (mut urls, mut clicks) = ("SHORT URL".len(), "CLICKS".len());
     let mut heads_due = true;
     for page in pages {

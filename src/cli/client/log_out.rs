@@ -11,14 +11,14 @@ use super::{Api, Call, Failure, ServiceArgs, output};
 /// Which tokens to end.
 #[derive(Args)]
 pub(in crate::cli) struct LogOutArgs {
-    /// End every token of the account, on all machines. Keys for programs stay.
+    /// Revoke all tokens of the account, on all machines. API keys stay valid.
     #[arg(long)]
     everywhere: bool,
     #[command(flatten)]
     pub(super) service: ServiceArgs,
 }
 
-/// Forgets the token. Without one there is nothing to do, and that is no error.
+/// Deletes the token on this machine. Without a token there is nothing to do, which is not an error.
 pub(super) fn log_out(args: LogOutArgs) -> Result<(), Failure> {
     let json = args.service.json;
     let api = Api::new(args.service)?;

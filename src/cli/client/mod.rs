@@ -38,19 +38,19 @@ use service_args::ServiceArgs;
 pub(super) enum Command {
     /// Create an account and log in.
     ///
-    /// The password is asked for, or read from standard input where that is no terminal. The token is kept in
+    /// The password is asked for, or read from standard input if that is not a terminal. The token is kept in
     /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Register(account::AccountArgs),
     /// Log in: get a token and keep it.
     ///
-    /// The password is asked for, or read from standard input where that is no terminal. The token is kept in
+    /// The password is asked for, or read from standard input if that is not a terminal. The token is kept in
     /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Login(account::AccountArgs),
-    /// Log out: forget the token that is kept.
+    /// Log out: delete the token on this machine.
     ///
-    /// The token itself is good until it expires; with `--everywhere`, it and all others of the account end at once.
+    /// The token itself stays valid until it expires; with `--everywhere`, all tokens of the account are revoked at once.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Logout(log_out::LogOutArgs),
     /// Show the account that you are logged in to.
@@ -58,16 +58,16 @@ pub(super) enum Command {
     Whoami(whoami::WhoamiArgs),
     /// Change your password.
     ///
-    /// The old and the new password are asked for, or read from the first two lines of standard input where that is no
-    /// terminal. All other log-ins of the account end; this one gets a new token.
+    /// The old and the new password are asked for, or read from the first two lines of standard input if that is not a
+    /// terminal. All other log-ins of the account end; this log-in gets a new token.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Password(change_password::PasswordArgs),
-    /// Make, list and delete keys for programs.
+    /// Create, list and delete API keys.
     #[command(subcommand, after_long_help = exit_codes!(0 1 2 3 key 5))]
     Keys(keys::Command),
     /// Create short links and print them.
     ///
-    /// A target that cannot be shortened does not stop the others; the exit code is that of the first.
+    /// If a target cannot be shortened, the rest is shortened all the same; the exit code is that of the first failure.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Shorten(shorten::ShortenArgs),
     /// List your links, newest first.
@@ -101,7 +101,7 @@ pub(super) enum Command {
     Import(import::ImportArgs),
     /// Delete links.
     ///
-    /// One that cannot be deleted does not stop the others; the exit code is that of the first.
+    /// If a link cannot be deleted, the rest is deleted all the same; the exit code is that of the first failure.
     #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
     Rm(rm::RmArgs),
 }

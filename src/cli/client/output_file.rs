@@ -20,7 +20,7 @@ use super::{Failure, output};
 const MAX_LINKS: usize = 40;
 /// The mode of a new file, less what the user's umask takes away.
 const NEW_FILE: u32 = 0o666;
-/// The mode of a file that its owner alone may read.
+/// The mode of a file that only its owner may read.
 const PRIVATE: u32 = 0o600;
 /// The permissions of a group.
 const GROUP: u32 = 0o070;
@@ -103,13 +103,13 @@ impl OrdinaryFile {
         })
     }
 
-    /// The same file, which its owner alone may read from the next write on.
+    /// The same file, which only its owner may read from the next write on.
     pub(super) fn private(self) -> Self {
         let is_private = true;
         Self { is_private, ..self }
     }
 
-    /// Where it is, without symbolic links at its end.
+    /// Its path, without symbolic links at its end.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -204,7 +204,7 @@ pub(super) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// What is at a path, behind all links; `None`: nothing.
+/// What is at a path, behind all links; `None` if nothing is there.
 fn metadata(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),

@@ -13,7 +13,7 @@ use super::Failure;
 /// Longer than any password.
 const MAX_LINE: u64 = 4096;
 
-/// Reads the password of an account. A new one is asked for twice, since it is not shown while it is typed.
+/// Reads the password of an account. A new password is asked for twice, because it is not shown while it is typed.
 pub(super) fn read(is_new: bool) -> Result<String, Failure> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {
@@ -68,7 +68,7 @@ impl Terminal {
         self.is_ended_at_once.store(true, Ordering::SeqCst);
         typed.map_err(|error| {
             if error.kind() == io::ErrorKind::Interrupted {
-                // Ends the process as the signal does; where that fails, the error below does.
+                // Ends the process as the signal does; if that fails, the error below does.
                 let _ = low_level::emulate_default_handler(SIGINT);
             }
             unreadable(&error)
@@ -86,7 +86,8 @@ fn next_line(input: &mut impl BufRead) -> Result<String, Failure> {
     let password = password.strip_suffix('\r').unwrap_or(password);
     if password.is_empty() {
         return Err(Failure::Usage(
-            "standard input is not a terminal and its line is empty or missing: no password".into(),
+            "no password: standard input is not a terminal, and its first line is empty or missing"
+                .into(),
         ));
     }
     Ok(password.to_owned())

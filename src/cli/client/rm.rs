@@ -21,11 +21,11 @@ pub(in crate::cli) struct RmArgs {
     pub(super) service: ServiceArgs,
 }
 
-/// Deletes links, one after the other; one that cannot be deleted does not stop the others.
+/// Deletes links, one after the other; a link that cannot be deleted does not stop the others.
 pub(super) fn remove(args: RmArgs) -> Result<(), Failure> {
     let json = args.service.json;
     let api = Api::new(args.service)?;
-    // All are read before one is deleted: a typing error deletes nothing.
+    // All codes are read before a link is deleted: a typing error deletes nothing.
     let codes = args.codes.iter().map(|given| api.code(given));
     let mut codes = codes.collect::<Result<Vec<_>, _>>()?;
     // One that is given twice is deleted once.

@@ -23,12 +23,12 @@ impl FromStr for ServiceUrl {
     fn from_str(raw: &str) -> Result<Self, String> {
         let completed = with_scheme(raw);
         let url = Url::parse(completed.as_deref().unwrap_or(raw))
-            .map_err(|_| "is not an address; give one such as https://sho.rt")?;
+            .map_err(|_| "is not an address; give an address such as https://sho.rt")?;
         let plain = url.username().is_empty() && url.password().is_none();
         if !matches!(url.scheme(), "http" | "https") {
             Err("must begin with http:// or https://".into())
         } else if !plain || url.query().is_some() || url.fragment().is_some() {
-            Err("must have no user, no ? and no #".into())
+            Err("must be without a user name, ? and #".into())
         } else {
             let is_completed = completed.is_some();
             Ok(Self { url, is_completed })

@@ -1,4 +1,4 @@
-//! Commands for several links: one that fails does not stop the others.
+//! Commands for several links: a link that fails does not stop the others.
 
 use super::Failure;
 use crate::cli::failure::ErrorForm;
@@ -14,7 +14,7 @@ pub(super) struct Several {
 }
 
 impl Several {
-    /// Before the first link. A command for one link alone fails as that does.
+    /// Before the first link. A command for a single link fails with the failure of that link.
     pub(super) fn new(is_one: bool, json: bool) -> Self {
         let form = if json {
             ErrorForm::Json

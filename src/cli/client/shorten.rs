@@ -10,16 +10,16 @@ use super::fields::FieldArgs;
 use super::several::Several;
 use super::{Api, Call, Failure, ServiceArgs, output, target};
 
-/// Far longer than any target: a line past it is no address.
+/// Far longer than any target: a longer line is not an address.
 const MAX_LINE: u64 = 16 * 1024;
 
 /// The targets to shorten, and the fields of their links.
 #[derive(Args)]
 pub(in crate::cli) struct ShortenArgs {
-    /// Where the links are to lead: http:// or https:// addresses. `-` reads them from standard input, one a line.
+    /// The targets: http:// or https:// addresses. `-` reads them from standard input, one per line.
     #[arg(required = true, value_name = "URL")]
     targets: Vec<String>,
-    /// The code of the link, instead of one that is drawn.
+    /// The code of the link, instead of a random code.
     #[arg(long, value_name = "CODE", alias = "custom-code")]
     code: Option<String>,
     #[command(flatten)]
@@ -83,7 +83,7 @@ fn lines_of(target: String) -> Box<dyn Iterator<Item = Result<String, Failure>>>
     }
 }
 
-/// Lines of an input, as they come, without empty ones.
+/// Lines of an input, as they arrive, without empty lines.
 fn lines(mut input: impl BufRead) -> impl Iterator<Item = Result<String, Failure>> {
     let mut number = 0_u64;
     std::iter::from_fn(move || {

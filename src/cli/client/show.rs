@@ -67,7 +67,7 @@ fn print_text(out: &mut impl Write, link: &FullLinkBody) -> io::Result<()> {
         line(out, "expires", &harmless(end))?;
     }
     if link.forward_query {
-        line(out, "query", &"a visit's query is added to the target's")?;
+        line(out, "query", &"a visit's query is added to the target")?;
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ struct Stats {
     /// The last 30 days; a service of an older version has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     series: Option<Series>,
-    /// Who made the clicks of those days; only their owner is shown that.
+    /// Who made the clicks of those days; only the owner sees this.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     breakdowns: Vec<Breakdown>,
 }
@@ -54,13 +54,13 @@ struct Breakdown {
     by: String,
     clicks: u64,
     people: u64,
-    rows: Vec<Row>,
+    rows: Vec<BreakdownRow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     other: Option<Sum>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Row {
+struct BreakdownRow {
     value: Option<String>,
     clicks: u64,
     people: u64,
@@ -116,7 +116,7 @@ pub(super) fn stats(args: StatsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The breakdowns of the last 30 days; none for a caller who is not the link's owner, and none of a service of an older version.
+/// The breakdowns of the last 30 days; empty for a caller who is not the link's owner, and for a service without breakdowns.
 fn breakdowns(api: &Api, path: &str, rows: u32) -> Result<Vec<Breakdown>, Failure> {
     let token = match api.token() {
         Ok(token) => token,
@@ -138,7 +138,7 @@ fn breakdowns(api: &Api, path: &str, rows: u32) -> Result<Vec<Breakdown>, Failur
 
 /// The values with most clicks, and the rest.
 fn top(breakdown: &Breakdown) -> String {
-    let row = |row: &Row| {
+    let row = |row: &BreakdownRow| {
         let value = row.value.as_deref().map_or("unknown".into(), harmless);
         format!("{value} {}", row.clicks)
     };
@@ -151,7 +151,7 @@ fn top(breakdown: &Breakdown) -> String {
     rows.join(", ")
 }
 
-/// A bar for each number, the highest for the largest; 0 has none.
+/// A bar for each number, the highest for the largest; 0 has no bar.
 fn sparkline(numbers: &[u64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let largest = numbers.iter().copied().max().unwrap_or_default().max(1);
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_breakdown_is_a_line_of_its_largest_values() {
-        let row = |value: Option<&str>, clicks| Row {
+        let row = |value: Option<&str>, clicks| BreakdownRow {
             value: value.map(str::to_owned),
             clicks,
             people: clicks,

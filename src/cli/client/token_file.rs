@@ -44,7 +44,7 @@ impl TokenFile {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -71,7 +71,7 @@ impl TokenFile {
         Ok(folder)
     }
 
-    /// Keeps a token in place of the one before it.
+    /// Keeps a token in place of the previous token.
     pub(super) fn keep(&self, service: &str, email: &str, token: &str) -> Result<(), Failure> {
         let _folder = self.locked_folder()?;
         let mut logins = self.read()?;
@@ -85,7 +85,7 @@ impl TokenFile {
 
     /// Forgets the login at a service. Returns whether there was one.
     pub(super) fn forget(&self, service: &str) -> Result<bool, Failure> {
-        // Where there is nothing to forget, no folder is made.
+        // If there is nothing to delete, no folder is created.
         if !self.read()?.contains_key(service) {
             return Ok(false);
         }
@@ -106,7 +106,7 @@ impl TokenFile {
         let text = fs::read(file.path()).map_err(|error| self.fault(&error))?;
         serde_json::from_slice(&text).map_err(|_| {
             Failure::Failed(format!(
-                "{} cannot be understood; remove it and log in again",
+                "{} is malformed; remove it, and log in again",
                 self.path.display()
             ))
         })

@@ -25,7 +25,7 @@ pub(super) fn hash(value: impl Hash) -> u64 {
 /// A URL in its one spelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Canonical {
-    /// The host in its one spelling, and then those to which it may lead besides.
+    /// The host in its one spelling, and then the hosts to which it may also lead.
     pub(super) hosts: Vec<String>,
     /// How a server may read the path, each reading once; at least one. The root is empty, and no path ends with a slash.
     pub(super) paths: Vec<Vec<u8>>,
@@ -34,7 +34,7 @@ pub(super) struct Canonical {
 }
 
 impl Canonical {
-    /// `None` for what has no host.
+    /// `None` if there is no host.
     pub(super) fn of(url: &Url) -> Option<Self> {
         Some(Self {
             hosts: all_of(url.host()?),

@@ -90,7 +90,7 @@ fn no_shared_host_is_blocked_by_accident() {
     }
     assert_eq!(
         refused("*.com").to_string(),
-        "line 2: must not be all of a public suffix, below which others have their names"
+        "line 2: must not be a public suffix, such as co.uk: the hosts of many owners end in it"
     );
 }
 
@@ -160,7 +160,7 @@ fn a_query_has_one_spelling() {
     }
 }
 
-/// Of what another parameter, or a way out of a folder, leads to, the exception says nothing.
+/// The exception does not cover other parameters, or a way out of a folder.
 #[test]
 fn an_exception_is_no_way_past_the_list() {
     let list = list("docs.example\n!docs.example/good\n!docs.example/form?id=7\n");

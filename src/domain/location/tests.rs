@@ -183,7 +183,7 @@ fn the_visitors_parameters_are_added_and_replace_those_of_the_same_name() {
             "q=\u{e9} #",
             "https://a.example/?x=1&q=%C3%A9%20%23",
         ),
-        // Found by a fuzzer: what is between two `&` is no parameter without a name.
+        // Found by a fuzzer: an empty text between two `&` is not a parameter.
         (
             "https://a.example/?=1&y",
             "x&&z",

@@ -106,7 +106,7 @@ impl From<AbuseError> for ApiError {
             AbuseError::Unknown => Self::new(StatusCode::NOT_FOUND, format!("value: {error}")),
             AbuseError::OwnAccount | AbuseError::Banned => Self::invalid(format!("value: {error}")),
             AbuseError::Already(id) => {
-                let detail = format!("value: was removed already, by removal {}", id.0);
+                let detail = format!("value: was already removed, by removal {}", id.0);
                 Self::conflict(&detail)
             }
             AbuseError::TooMany(too_many) => too_many.into(),

@@ -37,19 +37,19 @@ async fn refusal(body: impl Into<Body>) -> (StatusCode, String) {
 #[tokio::test]
 async fn a_bad_body_is_answered_with_a_sentence_that_names_the_field() {
     for (body, detail) in [
-        ("", "body: must be a JSON object, and is empty"),
-        (" \n", "body: must be a JSON object, and is empty"),
+        ("", "body: must be a JSON object, but is empty"),
+        (" \n", "body: must be a JSON object, but is empty"),
         (
             "{",
-            "body: must be a JSON object, and is broken at line 1, column 1: it ends too early",
+            "body: must be a JSON object, but is malformed at line 1, column 1: it ends too early",
         ),
         (
             "[[[[",
-            "body: must be a JSON object, and is broken at line 1, column 4: it ends too early",
+            "body: must be a JSON object, but is malformed at line 1, column 4: it ends too early",
         ),
         (
             "{\"email\":\"a\",\n \"password\":\"geheim\" x}",
-            "body: must be a JSON object, and is broken at line 2, column 22: a comma or the closing bracket is missing",
+            "body: must be a JSON object, but is malformed at line 2, column 22: a comma or the closing bracket is missing",
         ),
         ("[1, 2]", "body: must be a JSON object"),
         (r#"{"email":"a@b.c"}"#, "password: field is required"),
@@ -217,7 +217,7 @@ proptest! {
         let (mut parts, _) = request.into_parts();
         let runtime = Builder::new_current_thread().build().unwrap();
         let Ok(PathCode(code)) = runtime.block_on(PathCode::from_request_parts(&mut parts, &()));
-        // `/urls/…` and `/urls/r/…` are paths of another shape.
+        // `/urls/…` and `/urls/r/…` are paths of a different shape.
         let is_other = [("/", "urls"), ("/urls/", "r")].contains(&(before, &sent));
         let decoded = percent_decode_str(&sent).decode_utf8().ok();
         prop_assert!(is_other || code == decoded.and_then(|code| parse_code(&code)));

@@ -19,7 +19,7 @@ const MAX_LOOKED_UP: u32 = 2_500;
 enum Sorted<'a> {
     /// Links of an order that is kept, and newer links.
     Kept(&'a Order, Vec<Position>),
-    /// Those that the database has just sorted, which have the wanted tag and status, and where there may be others.
+    /// Links that the database has just sorted, with the wanted tag and status, and whether there may be more.
     Read(std::vec::IntoIter<Position>, Option<Position>),
 }
 
@@ -77,7 +77,7 @@ impl LinkService {
         owner: Principal,
         search: &LinkSearch<'_>,
     ) -> Result<Sorted<'static>, LinkError> {
-        // One more than asked for shows whether there is another page.
+        // One link more than requested shows whether there is another page.
         let limit = match search.filter.text {
             Some(_) => MAX_LOOKED_UP,
             None => search.limit + 1,
@@ -87,7 +87,7 @@ impl LinkService {
         Ok(Sorted::Read(read.matches.into_iter(), read.next))
     }
 
-    /// Those positions whose links match.
+    /// The positions whose links match.
     async fn matches_among(
         &self,
         owner: Principal,
@@ -111,7 +111,7 @@ impl LinkService {
 }
 
 impl Sorted<'_> {
-    /// The next positions, and where there may be others.
+    /// The next positions, and whether there may be more.
     fn next(
         &mut self,
         after: Option<Position>,

@@ -12,7 +12,7 @@ const MADE_MEANWHILE: Duration = Duration::from_secs(5);
 /// Links of that time that are remembered.
 const MAX_NEWEST: usize = 2_000;
 
-/// Links at most that were made since and are on a page; further ones come with the next order.
+/// The most newer links on a page; more links come with the next order.
 const MAX_NEWER: usize = 1_000;
 
 /// The links of an owner, by clicks that were written back.
@@ -65,13 +65,13 @@ impl Order {
         (self.newer_after, u32::try_from(limit).unwrap_or(u32::MAX))
     }
 
-    /// The positions of those that this order does not have.
+    /// The positions of links that this order does not have.
     pub(super) fn without_known(&self, newer: &[WrittenClicks]) -> Vec<Position> {
         let is_new = |link: &&WrittenClicks| self.newest.binary_search(&link.made.id).is_err();
         newer.iter().filter(is_new).map(by_clicks).collect()
     }
 
-    /// The next `limit` positions just after `after`, those of newer links among them.
+    /// The next `limit` positions just after `after`, including newer links.
     pub(super) fn next(
         &self,
         newer: &[Position],

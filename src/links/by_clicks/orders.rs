@@ -22,7 +22,7 @@ const MANY: u32 = 10_000;
 const PART: u32 = 50_000;
 
 /// An order is made anew after this time, and after this many times as long as making it took.
-const REMADE_AFTER: Duration = Duration::from_secs(5);
+const MIN_REBUILD_INTERVAL: Duration = Duration::from_secs(5);
 const TIMES_ITS_MAKING: u32 = 20;
 
 /// How much older an order may be that is shown while it is made anew.
@@ -69,11 +69,11 @@ impl ClickOrders {
         }))
     }
 
-    /// The order of an owner's links, where they are too many to be sorted for each page. `None`: they are few, or too many for
-    /// an order.
+    /// The order of an owner's links, if they are too many to be sorted for each page. `None`: they are few, or too many for an
+    /// order.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] where it cannot be made in time: to sort so many for one page would cost the database more.
+    /// [`StoreError::Busy`] if it cannot be made in time: sorting so many links for a page would cost the database more.
     pub(super) async fn of(
         &self,
         owner: Principal,
@@ -89,7 +89,7 @@ impl ClickOrders {
         let making = match &kept {
             Some(None) => return Ok(None),
             Some(Some(order)) => {
-                let remade_after = REMADE_AFTER.max(order.took * TIMES_ITS_MAKING);
+                let remade_after = MIN_REBUILD_INTERVAL.max(order.took * TIMES_ITS_MAKING);
                 if order.read_at.after(remade_after) > now {
                     return Ok(kept.flatten());
                 }
@@ -111,8 +111,7 @@ impl ClickOrders {
         }
     }
 
-    /// The making of an owner's order, which goes on where the caller leaves; begins it unless it is under way. `None` where
-    /// too many wait.
+    /// Makes an owner's order, which continues if the caller leaves; begins it unless it is under way. `None` if too many wait.
     fn making(&self, owner: UserId) -> Option<Making> {
         let mut under_way = self.under_way();
         if let Some(making) = under_way.get(&owner) {
@@ -130,11 +129,11 @@ impl ClickOrders {
                     made
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(owner = owner.0, %error, "links could not be put in the order of their clicks");
+                    tracing::warn!(owner = owner.0, %error, "links could not be sorted by clicks");
                     None
                 }
                 Err(_) => {
-                    tracing::warn!(owner = owner.0, "it takes long to put links in the order of their clicks");
+                    tracing::warn!(owner = owner.0, "sorting links by clicks takes long");
                     None
                 }
             };

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::dispatch::{Api, Dispatcher};
 use super::error_bodies::WithErrorBodies;
 use super::fast_path::{FastPath, FastPathOutcome};
-use super::paced::{Paced, Patience};
+use super::paced::{Paced, ReadBudget};
 use super::shared_stream::SharedStream;
 use crate::config::Guards;
 use crate::domain::Clock;
@@ -85,8 +85,8 @@ impl ConnectionHandler {
     ) {
         let shared = SharedStream::new(stream);
         let reader = AsyncReadExt::chain(Cursor::new(received), shared.clone());
-        let patience = Patience::new(self.guards.min_read_bytes_per_second);
-        let stream = join(reader, Paced::new(shared.clone(), patience));
+        let budget = ReadBudget::new(self.guards.min_read_bytes_per_second);
+        let stream = join(reader, Paced::new(shared.clone(), budget));
         let stream = WithErrorBodies::new(stream, Arc::clone(&self.ids));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

@@ -115,7 +115,7 @@ impl Service<Request<Incoming>> for ConnectionService {
                 (None, Some(code)) if is_read(request.method()) => {
                     let is_head = request.method() == Method::HEAD;
                     let response = dispatcher.redirect(&code, is_head, &request, &id).await;
-                    // The headers are read where there is no redirect alone.
+                    // The headers are read only when there is no redirect.
                     let is_error = !response.status().is_redirection();
                     let wish = is_error.then(|| PageWish::of_headers(request.headers()));
                     let wish = wish.flatten();
@@ -139,7 +139,7 @@ impl Service<Request<Incoming>> for ConnectionService {
     }
 }
 
-/// The address without the slash behind its code or page; `None` where there is none.
+/// The address without the slash after its code or page; `None` without such a slash.
 fn without_slash(uri: &Uri) -> Option<Uri> {
     let path = paths::without_slash(uri.path())?;
     let path_and_query = match uri.query() {
@@ -217,7 +217,7 @@ fn closes_unread(status: StatusCode) -> bool {
 }
 
 impl Dispatcher {
-    /// An error as a page, where the client wishes for one; perhaps that of a visit to a code.
+    /// An error as a page, if the client prefers a page; perhaps an error of a visit to a code.
     async fn as_wished(
         &self,
         response: Response,

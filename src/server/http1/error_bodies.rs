@@ -1,6 +1,5 @@
-//! A connection on which hyper's own errors get a body: a request that hyper cannot read is answered with a status
-//! alone, without a call of the service. A request whose first line is too long is 414: to hyper it is a head that is too
-//! large, as any other.
+//! A connection on which hyper's own errors get a body: hyper answers a request that it cannot read with only a status, without
+//! a call of the service. A request whose first line is too long is 414: to hyper it is just a head that is too large.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

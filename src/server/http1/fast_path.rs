@@ -32,7 +32,7 @@ use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
 use crate::web::{ErrorPages, PageWish};
 
-/// Requests of one connection that are answered before other connections have their turn.
+/// Requests of one connection that are answered before other connections get their turn.
 const MAX_CONSECUTIVE: u32 = 16;
 
 /// How much is read at first: nearly every head is shorter.
@@ -50,7 +50,7 @@ pub(super) struct FastPath {
     /// The responses to the code of a removed link, as the router gives them.
     gone: PreparedResponse,
     blocked: PreparedResponse,
-    /// The response where the code cannot be looked up, as the router gives it.
+    /// The response if the code cannot be looked up, as the router gives it.
     unavailable: PreparedResponse,
     ids: Arc<RequestIds>,
     proxies: TrustedProxies,
@@ -64,7 +64,7 @@ pub(super) struct FastPath {
 
 /// How a connection left the fast path.
 pub(super) enum FastPathOutcome {
-    /// It is closed, or has to be.
+    /// It is closed, or must be closed.
     Closed,
     /// hyper takes over, beginning with the bytes that were read and not answered.
     HandedOver(TcpStream, Vec<u8>),
@@ -243,7 +243,7 @@ async fn removed(status: RemovalStatus) -> PreparedResponse {
     PreparedResponse::new(ApiError::url_removed(status).into_response()).await
 }
 
-/// What the client whose request has this head wishes instead of JSON. It is looked at where there is no redirect alone.
+/// What the client with this head prefers to JSON. It is read only when there is no redirect.
 fn wish(head: &[u8]) -> Option<PageWish> {
     let value = |name| {
         let value = header_values(head, name).into_iter().next();

@@ -41,7 +41,7 @@ impl<'a, D: Future<Output = ()>> IdleTimer<'a, D> {
         self.rearms = true;
     }
 
-    /// Returns when the connection has to be closed. It is idle if no byte of the next request has come.
+    /// Returns when the connection must be closed. It is idle if no byte of the next request has arrived.
     pub(super) async fn expired(&mut self, is_idle: bool) {
         loop {
             tokio::select! {

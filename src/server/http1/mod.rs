@@ -8,7 +8,7 @@
 //! | `request_target` | percent-encodes what hyper would refuse |
 //! | `dispatch` | answers the requests that hyper read: a redirect on the worker, any other on the main runtime |
 //! | `forward` | sends a response while it is being made |
-//! | `paced` | a connection whose client has to read what it asked for |
+//! | `paced` | a connection whose client must read what it requested |
 //! | `shared_stream` | a connection whose client is watched while its request is answered |
 //! | `error_bodies` | gives a body to the errors that hyper makes itself |
 //! | `render` | the only place that writes responses as bytes |

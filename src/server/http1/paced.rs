@@ -1,4 +1,4 @@
-//! A connection whose client has to read what it asked for: one that reads too slowly is cut off, whatever the response.
+//! A connection whose client must read what it requested: a client that reads too slowly is cut off, whatever the response.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -14,18 +14,18 @@ use crate::telemetry::metrics::LIMIT_HITS;
 /// How long a client that reads at the least rate may pause.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// How long a client may pause where no rate is asked for.
+/// How long a client may pause if no rate is required.
 const PAUSE_WITHOUT_RATE: Duration = Duration::from_secs(30);
 
 /// How long the service still waits for a client: each byte that it reads earns it time.
-pub(super) struct Patience {
+pub(super) struct ReadBudget {
     /// Bytes per second.
     rate: u32,
     left: Duration,
 }
 
-impl Patience {
-    /// Of a client that has to read `rate` bytes per second; 0: only something now and then.
+impl ReadBudget {
+    /// Of a client that must read `rate` bytes per second; 0: only something now and then.
     pub(super) fn new(rate: u32) -> Self {
         let left = if rate == 0 { PAUSE_WITHOUT_RATE } else { PAUSE };
         Self { rate, left }
@@ -49,7 +49,7 @@ impl Patience {
 /// Writes to a client for as long as it reads fast enough.
 pub(super) struct Paced<S> {
     stream: S,
-    patience: Patience,
+    budget: ReadBudget,
     /// Since the client does not take what is to be written.
     blocked: Option<Blocked>,
 }
@@ -61,15 +61,15 @@ struct Blocked {
 }
 
 impl<S> Paced<S> {
-    pub(super) fn new(stream: S, patience: Patience) -> Self {
+    pub(super) fn new(stream: S, budget: ReadBudget) -> Self {
         Self {
             stream,
-            patience,
+            budget,
             blocked: None,
         }
     }
 
-    /// The outcome of a write; an error where it is pending for too long.
+    /// The outcome of a write; an error if it is pending for too long.
     fn or_slow<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -78,7 +78,7 @@ impl<S> Paced<S> {
         if outcome.is_pending() {
             let blocked = self.blocked.get_or_insert_with(|| {
                 // The system takes more once the client has read so much.
-                let most = self.patience.most(UNSENT);
+                let most = self.budget.most(UNSENT);
                 Blocked {
                     since: Instant::now(),
                     most,
@@ -90,7 +90,7 @@ impl<S> Paced<S> {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         if let Some(blocked) = self.blocked.take() {
-            self.patience.spend(blocked.most, blocked.since.elapsed());
+            self.budget.spend(blocked.most, blocked.since.elapsed());
         }
         outcome
     }
@@ -138,7 +138,7 @@ mod tests {
     async fn a_client_that_reads_nothing_is_cut_off_and_one_that_reads_is_not() {
         for (rate, is_read) in [(4_096, false), (0, false), (4_096, true), (0, true)] {
             let (ours, mut theirs) = duplex(1_024);
-            let mut paced = Paced::new(ours, Patience::new(rate));
+            let mut paced = Paced::new(ours, ReadBudget::new(rate));
             let reading = async {
                 let mut buffer = [0; 8_192];
                 while is_read && theirs.read(&mut buffer).await.is_ok_and(|read| read > 0) {
@@ -164,11 +164,11 @@ mod tests {
             (0, 20_000, false),
             (0, 31_000, true),
         ] {
-            let (mut patience, mut given_up) = (Patience::new(rate), false);
+            let (mut budget, mut given_up) = (ReadBudget::new(rate), false);
             for _ in 0..100 {
-                let (most, taken) = (patience.most(5), Duration::from_millis(pause));
+                let (most, taken) = (budget.most(5), Duration::from_millis(pause));
                 given_up |= taken > most;
-                patience.spend(most, taken);
+                budget.spend(most, taken);
             }
             assert_eq!(given_up, is_given_up, "{rate} {pause}");
         }

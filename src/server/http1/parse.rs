@@ -23,7 +23,7 @@ pub(super) enum Head<'a> {
     Partial,
     /// A plain redirect.
     Redirect(RedirectRequest<'a>),
-    /// Any other request, and bytes that are none.
+    /// Any other request, and bytes that are not a request.
     Other,
 }
 
@@ -106,7 +106,7 @@ impl<'a> RedirectRequest<'a> {
     fn read(&mut self, header: &httparse::Header<'a>, hosts: &mut u32) -> bool {
         let (name, value) = (header.name, header.value);
         let is = |other: &str| name.eq_ignore_ascii_case(other);
-        // By length first: a head has some 15 headers, and most have none of these names.
+        // By length first: a head has some 15 headers, most of them with other names.
         match name.len() {
             2 => return !is("te"),
             3 => self.opts_out |= is("dnt") && value == b"1",

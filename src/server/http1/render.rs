@@ -1,7 +1,7 @@
 //! Responses as bytes: the only place that writes a status line or a header itself.
 //!
-//! The router and hyper make most responses. Three kinds are written here: those of the fast path, which copies ready
-//! bytes; errors that hyper makes itself, which get a body; and the refusal of a connection that is one too many.
+//! The router and hyper make most responses. Three kinds are written here: responses of the fast path, which copies ready
+//! bytes; errors that hyper makes itself, which get a body; and the refusal of a connection beyond the limit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -13,8 +13,8 @@ use httpdate::HttpDate;
 use crate::domain::Clock;
 use crate::http::{RequestId, RequestIds, security_header_lines};
 
-/// Writes the responses of the fast path. Both kinds end with the same headers: `Connection` where the connection
-/// closes, the request id, and `Date`.
+/// Writes the responses of the fast path. Both kinds end with the same headers: `Connection` if the connection closes, the
+/// request id, and `Date`.
 pub(in crate::server) struct FastPathRenderer {
     clock: Arc<dyn Clock>,
     date: Mutex<DateHeader>,
@@ -58,7 +58,7 @@ impl FastPathRenderer {
         self.end_head(headers, to);
     }
 
-    /// Appends a prepared response; without its body, where the request was a `HEAD`.
+    /// Appends a prepared response; without its body if the request was a `HEAD`.
     pub(in crate::server) fn prepared(
         &self,
         response: &PreparedResponse,
@@ -94,7 +94,7 @@ pub(in crate::server) struct PreparedResponse {
 }
 
 impl PreparedResponse {
-    /// Reads the whole response, whose body has to be in memory.
+    /// Reads the whole response, whose body must be in memory.
     pub(in crate::server) async fn new(response: Response) -> Self {
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX)
@@ -173,7 +173,7 @@ pub(in crate::server) fn error_with_body(
     Some([line, head, headers.as_bytes(), rest, body.as_bytes()].concat())
 }
 
-/// The response to a connection that is one too many.
+/// The response to a connection beyond the limit.
 pub(in crate::server) fn refused_connection(status: &str, detail: &str, id: &RequestId) -> Vec<u8> {
     let body = format!("{{\"detail\":\"{detail}\"}}\n");
     format!(

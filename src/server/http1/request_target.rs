@@ -25,7 +25,7 @@ pub(super) fn encoded(received: &[u8]) -> Cow<'_, [u8]> {
     encoded.into()
 }
 
-/// Where the target starts, and the target, if the whole request line has come.
+/// The start of the target, and the target, once the whole request line has arrived.
 fn target(received: &[u8]) -> Option<(usize, &[u8])> {
     let line = received.split(|byte| *byte == b'\n').next()?;
     if line.len() == received.len() {

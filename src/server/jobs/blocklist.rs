@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::abuse::{Abuse, read_blocklist};
 use crate::domain::CurrentBlocklist;
-use crate::telemetry::metrics::{BLOCKLIST_ENTRIES, BLOCKLIST_REFUSED};
+use crate::telemetry::metrics::{BLOCKLIST_ENTRIES, BLOCKLIST_INVALID};
 use crate::telemetry::throttle::FailureLog;
 
 /// Pause between two looks at the file.
@@ -32,12 +32,12 @@ pub(super) async fn run(path: Option<PathBuf>, list: CurrentBlocklist, abuse: Ar
     let mut failures = FailureLog::new("noting the blocklist");
     let mut seen = path.as_deref().and_then(stamp);
     let (mut noted, mut hangup) = (None, signal(SignalKind::hangup()).ok());
-    metrics::gauge!(BLOCKLIST_REFUSED).set(0);
+    metrics::gauge!(BLOCKLIST_INVALID).set(0);
     loop {
         let current = list.get();
         #[expect(clippy::cast_precision_loss, reason = "no list has 2^52 lines")]
         metrics::gauge!(BLOCKLIST_ENTRIES).set(current.entries() as f64);
-        // What a list removed belongs to the instances that have one: another takes none of it back.
+        // A list's removals belong to the instances with a list: an instance without a list revokes no removal.
         if path.is_some() && noted.as_deref() != Some(current.digest()) {
             let begun = abuse.begin_blocklist(current.digest()).await;
             failures.note(&begun);
@@ -62,12 +62,12 @@ pub(super) async fn run(path: Option<PathBuf>, list: CurrentBlocklist, abuse: Ar
         match read.and_then(|read| read.map_err(|error| error.to_string())) {
             Ok(newer) => {
                 tracing::info!(entries = newer.entries(), "BLOCKLIST: read again");
-                metrics::gauge!(BLOCKLIST_REFUSED).set(0);
+                metrics::gauge!(BLOCKLIST_INVALID).set(0);
                 list.set(newer);
             }
             Err(error) => {
                 tracing::warn!("BLOCKLIST: {error}; the list stays as it was");
-                metrics::gauge!(BLOCKLIST_REFUSED).set(1);
+                metrics::gauge!(BLOCKLIST_INVALID).set(1);
             }
         }
     }

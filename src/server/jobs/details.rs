@@ -1,4 +1,4 @@
-//! Sums the classes of clicks, removes those that are not kept by quarter of an hour any more, and those of deleted links.
+//! Sums visitor classes, and removes classes that are no longer kept by quarter of an hour, and classes of deleted links.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::telemetry::throttle::FailureLog;
 /// have much to do are rare.
 const PAUSE_PER_SUM: u32 = 10;
 
-/// Bounds of that pause. Where there is little to do, classes are summed half a second after their clicks are written back.
+/// Bounds of that pause. With little to do, classes are summed half a second after their clicks are written back.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const USUAL_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
@@ -82,7 +82,7 @@ pub(super) async fn run_sums(
     }
 }
 
-/// The pause after a sum that kept the database busy for so long.
+/// The pause after a sum that kept the database busy for this time.
 fn pause_after(summing: Duration, flush_interval: Duration) -> Duration {
     let shortest = (flush_interval / 2).clamp(MIN_PAUSE, USUAL_PAUSE);
     (summing * PAUSE_PER_SUM).clamp(shortest, MAX_PAUSE)

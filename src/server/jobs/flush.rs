@@ -8,8 +8,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::flush_times::FlushTimes;
 use crate::clicks::{FlushError, FlushOutcome, Flusher};
 use crate::telemetry::metrics::{
-    FLUSH_DURATION, FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, LAST_FLUSH_CLICKS,
-    LAST_FLUSH_CLICKS_ALIAS, bounded,
+    FLUSH_DURATION, FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, LAST_FLUSH_CLICKS, bounded,
 };
 use crate::telemetry::throttle::FailureLog;
 
@@ -41,7 +40,7 @@ pub(super) async fn run(
     }
 }
 
-/// Flushes once. The next flush makes up for one that fails.
+/// Flushes once. After a failure, the next flush makes up for it.
 async fn flush(flusher: &Flusher) -> FlushOutcome {
     let started = Instant::now();
     let outcome = flusher.flush().await;
@@ -50,9 +49,7 @@ async fn flush(flusher: &Flusher) -> FlushOutcome {
     if outcome.failure.is_some() {
         metrics::counter!(FLUSH_ERRORS).increment(1);
     } else {
-        for name in [LAST_FLUSH_CLICKS, LAST_FLUSH_CLICKS_ALIAS] {
-            metrics::gauge!(name).set(bounded(outcome.flushed.clicks));
-        }
+        metrics::gauge!(LAST_FLUSH_CLICKS).set(bounded(outcome.flushed.clicks));
         metrics::histogram!(FLUSH_DURATION).record(started.elapsed().as_secs_f64());
     }
     outcome

@@ -7,7 +7,7 @@ use super::runner::ticks;
 use crate::clicks::LinkChanges;
 use crate::telemetry::throttle::FailureLog;
 
-/// Pause between two readings: how long another instance's change may go unnoticed.
+/// Pause between two readings: how long a change of another instance may go unnoticed.
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) async fn run(link_changes: Arc<LinkChanges>) {

@@ -1,7 +1,7 @@
-//! Reads the changes of links that other instances published, and announces those that are left of this one.
+//! Reads the changes of links that other instances published, and announces the changes that this instance still has to.
 //!
-//! The acknowledgement of a click says that links changed. This job learns of changes also where no click is
-//! acknowledged: a visit of a link that is cached as inactive has no click.
+//! The acknowledgement of a click says that links changed. This job also learns of changes when no click is acknowledged: a
+//! visit of a link that is cached as inactive has no click.
 
 use std::time::Duration;
 

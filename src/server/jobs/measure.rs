@@ -1,5 +1,5 @@
-//! Measures, every few seconds, the values that are not counted where they change; drains the histograms; reports shards
-//! that come and go.
+//! Measures, every few seconds, the values that are not counted when they change; drains the histograms; reports shards that
+//! come and go.
 
 use std::ops::Add;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ async fn measure_database(
         metrics::gauge!(DATABASE_BYTES_MAX).set(bytes(max_bytes));
     }
     metrics::gauge!(JOURNAL_BATCHES).set(bounded(usage.journal));
-    // An instance without Redis leaves changes to those that have it, and nothing waits where none has.
+    // An instance without Redis leaves changes to instances with Redis. If no instance has Redis, no change waits.
     let outbox = if publishes { usage.outbox } else { 0 };
     metrics::gauge!(OUTBOX_CHANGES).set(bounded(outbox));
     if let Some(disk) = usage.disk {

@@ -1,4 +1,4 @@
-//! Warns while acknowledged clicks are in memory alone.
+//! Warns while acknowledged clicks are only in memory.
 
 use std::sync::Arc;
 use std::time::Duration;

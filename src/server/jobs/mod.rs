@@ -42,8 +42,8 @@ use flush_times::FlushTimes;
 use measure::Measured;
 use runner::Background;
 
-/// Spawns the jobs that end when the service drains. Returns those that probe Redis: they run for as long as the caller
-/// keeps them, since clicks in memory alone may need Redis during the shutdown, too.
+/// Spawns the jobs that end when the service drains. Returns the jobs that probe Redis: they run for as long as the caller
+/// keeps them, because clicks that are only in memory may need Redis during the shutdown, too.
 pub(super) fn spawn(
     tasks: &mut JoinSet<()>,
     app: &App,

@@ -14,7 +14,7 @@ use crate::store::Outbox;
 /// Pause between two reads of the outbox: how long such a change may stay unpublished.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Without Redis, changes are published in this process alone.
+/// Without Redis, changes are published only in this process.
 pub(super) async fn run(
     outbox: Arc<dyn Outbox>,
     cache: LinkCache,
@@ -28,7 +28,7 @@ pub(super) async fn run(
         if shards.iter().all(RedisShard::is_up) {
             return publish_all(&*outbox, &cache, &link_changes).await;
         }
-        // So this process knows what Redis has to be told, if the database goes away as well.
+        // So this process knows what to tell Redis if the database goes away as well.
         let noted = noted_by(&cache);
         link_changes.follow().await?;
         let is_up = |shard| {

@@ -8,11 +8,11 @@ use crate::clicks::RecoveryError;
 use crate::redis::{FindMasterError, RedisShard};
 use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
 
-/// Pauses between two probes, each twice as long as the one before.
+/// Pauses between two probes, each twice as long as the pause before.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const MAX_PAUSE: Duration = Duration::from_millis(250);
 
-/// A shard that was up for so long is probed without a pause: its connections may just have been cut.
+/// A shard that was up for this long is probed without a pause: its connections may just have been cut.
 const STEADY: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(redis: RedisShard, recovery: RedisRecovery) {

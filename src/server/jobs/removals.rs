@@ -13,7 +13,7 @@ use crate::store::StoreError;
 /// Pause between two looks at what other instances began.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The pause at least, also where the database is away.
+/// The shortest pause, also while the database is away.
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn run(abuse: Arc<Abuse>, links: Arc<LinkService>) {

@@ -1,6 +1,6 @@
-//! Removes from the database what no instance needs any more: links of deleted accounts, old changes of links, clicks of
-//! deleted links, keys of requests that may not be repeated any more, sessions of browsers that have ended; and what is
-//! kept against abuse for some days.
+//! Removes from the database what no instance needs any longer: links of deleted accounts, old changes of links, clicks of
+//! deleted links, keys of requests that may no longer be repeated, sessions of browsers that have ended; and what is kept
+//! against abuse for some days.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Reads the newest terms: a server whose place another one has taken is not used any more, also where no connection to it
-//! broke. What it has left is written back.
+//! Reads the newest terms: a server that another server has superseded is no longer used, even if no connection to it broke.
+//! Its remaining clicks are written back.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -29,7 +29,12 @@ impl Administration for PostgresStore {
         Ok(found.await?)
     }
 
-    async fn grant(&self, user: UserId, by: Actor<'_>, at: Timestamp) -> Result<bool, StoreError> {
+    async fn set_role(
+        &self,
+        user: UserId,
+        by: Actor<'_>,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
         let granted = self.pool.transaction(async |session| {
             let granted = sqlx::query(concat!(
                 "INSERT INTO user_roles (user_id, role, granted_at) SELECT id, 'admin', ",

@@ -1,4 +1,4 @@
-//! Keys for programs in Postgres.
+//! API keys in Postgres.
 
 use async_trait::async_trait;
 

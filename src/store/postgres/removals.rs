@@ -41,7 +41,7 @@ impl Removals for PostgresStore {
         }
     }
 
-    async fn take_back(
+    async fn revoke(
         &self,
         id: RemovalId,
         by: Actor<'_>,
@@ -128,7 +128,7 @@ impl Removals for PostgresStore {
         Ok(begun.await?.rows_affected() > 0)
     }
 
-    async fn is_looked_through(&self, id: RemovalId) -> Result<bool, StoreError> {
+    async fn is_scanned(&self, id: RemovalId) -> Result<bool, StoreError> {
         let found = self.pool.run(async |session| {
             sqlx::query_scalar(IS_LOOKED_THROUGH)
                 .bind(id.0)
@@ -279,7 +279,7 @@ async fn taken_back(
     }
     let subject = format!("removal {}", id.0);
     let detail = format!("{kind} {value}");
-    note(session, by, at, "take_back", &subject, &detail).await?;
+    note(session, by, at, "revoke", &subject, &detail).await?;
     shown(session, id.0).await.map(Some)
 }
 

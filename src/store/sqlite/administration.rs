@@ -26,7 +26,12 @@ impl Administration for SqliteStore {
         .await?)
     }
 
-    async fn grant(&self, user: UserId, by: Actor<'_>, at: Timestamp) -> Result<bool, StoreError> {
+    async fn set_role(
+        &self,
+        user: UserId,
+        by: Actor<'_>,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
         let granted = sqlx::query(

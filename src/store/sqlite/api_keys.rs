@@ -1,4 +1,4 @@
-//! Keys for programs in SQLite.
+//! API keys in SQLite.
 
 use async_trait::async_trait;
 

@@ -92,7 +92,7 @@ impl Removals for SqliteStore {
         Ok(Removed::Done(Box::new(shown), changes))
     }
 
-    async fn take_back(
+    async fn revoke(
         &self,
         id: RemovalId,
         by: Actor<'_>,
@@ -137,7 +137,7 @@ impl Removals for SqliteStore {
         }
         let subject = format!("removal {}", id.0);
         let detail = format!("{kind} {value}");
-        note(&mut transaction, by, at, "take_back", &subject, &detail).await?;
+        note(&mut transaction, by, at, "revoke", &subject, &detail).await?;
         let shown = shown(&mut transaction, id.0).await?;
         let changes = changes(&mut transaction, newest).await?;
         transaction.commit().await?;
@@ -199,7 +199,7 @@ impl Removals for SqliteStore {
         Ok(begun.rows_affected() > 0)
     }
 
-    async fn is_looked_through(&self, id: RemovalId) -> Result<bool, StoreError> {
+    async fn is_scanned(&self, id: RemovalId) -> Result<bool, StoreError> {
         let found = sqlx::query_scalar(IS_LOOKED_THROUGH)
             .bind(id.0)
             .fetch_optional(&mut *self.reader.get().await?)

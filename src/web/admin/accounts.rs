@@ -24,11 +24,11 @@ struct AccountsPage<'a> {
     frame: Frame<'a>,
     section: Section<'a>,
     query: &'a ListQuery,
-    list: Listed<Row>,
+    list: Listed<AccountRow>,
 }
 
 /// An account.
-struct Row {
+struct AccountRow {
     id: i64,
     email: String,
     made: String,
@@ -40,7 +40,7 @@ struct Row {
     ban_path: String,
 }
 
-impl Row {
+impl AccountRow {
     fn of(user: &SeenUser, own: UserId) -> Self {
         Self {
             id: user.id.0,
@@ -70,14 +70,14 @@ pub(in crate::web) async fn show(
         frame: Frame::own(&site, admin.signed_in.owner()),
         section: Section::new(&admin, PATH),
         list: Listed::of(found.await, &query, PATH, |user| {
-            Row::of(&user, admin.signed_in.principal.user)
+            AccountRow::of(&user, admin.signed_in.principal.user)
         })?,
         query: &query,
     };
     own_page(StatusCode::OK, &page)
 }
 
-pub(in crate::web) async fn unban(
+pub(in crate::web) async fn revoke_ban(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
@@ -87,6 +87,6 @@ pub(in crate::web) async fn unban(
 ) -> Result<Response, ApiError> {
     admin.signed_in.check(&site, &form)?;
     let user = UserId(id.parse().unwrap_or_default());
-    let unbanned = abuse.unban(&admin.administrator, user).await;
-    taken(&abuse, &links, unbanned, "/app/admin?done=unbanned").await
+    let revoked = abuse.revoke_ban(&admin.administrator, user).await;
+    taken(&abuse, &links, revoked, "/app/admin?done=unbanned").await
 }

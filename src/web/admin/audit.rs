@@ -20,11 +20,11 @@ const PATH: &str = "/app/admin/audit";
 struct AuditPage<'a> {
     frame: Frame<'a>,
     section: Section<'a>,
-    list: Listed<Row>,
+    list: Listed<AuditRow>,
 }
 
 /// Something that was done.
-struct Row {
+struct AuditRow {
     action: String,
     subject: String,
     detail: String,
@@ -32,7 +32,7 @@ struct Row {
     at: String,
 }
 
-impl Row {
+impl AuditRow {
     fn of(entry: AuditEntry) -> Self {
         Self {
             action: entry.action.replace('_', " "),
@@ -57,7 +57,7 @@ pub(in crate::web) async fn show(
     let page = AuditPage {
         frame: Frame::own(&site, admin.signed_in.owner()),
         section: Section::new(&admin, PATH),
-        list: Listed::of(found.await, &query, PATH, Row::of)?,
+        list: Listed::of(found.await, &query, PATH, AuditRow::of)?,
     };
     own_page(StatusCode::OK, &page)
 }

@@ -21,11 +21,11 @@ struct LinksPage<'a> {
     frame: Frame<'a>,
     section: Section<'a>,
     query: &'a ListQuery,
-    list: Listed<Row>,
+    list: Listed<FoundLinkRow>,
 }
 
 /// A link.
-struct Row {
+struct FoundLinkRow {
     code: String,
     target: String,
     owner: i64,
@@ -38,7 +38,7 @@ struct Row {
     address_path: Option<String>,
 }
 
-impl Row {
+impl FoundLinkRow {
     fn of(link: SeenLink) -> Self {
         let code = link.code.to_string();
         let host = link.target.host();
@@ -74,7 +74,7 @@ pub(in crate::web) async fn show(
     let page = LinksPage {
         frame: Frame::own(&site, admin.signed_in.owner()),
         section: Section::new(&admin, PATH),
-        list: Listed::of(found.await, &query, PATH, Row::of)?,
+        list: Listed::of(found.await, &query, PATH, FoundLinkRow::of)?,
         query: &query,
     };
     own_page(StatusCode::OK, &page)

@@ -76,7 +76,7 @@ impl<'a> Section<'a> {
         Self { csrf, path }
     }
 
-    /// Path and name of each page, and whether it is this one.
+    /// Path and name of each page, and whether it is the current page.
     fn all(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
         let path = self.path;
         let sections = SECTIONS.into_iter();
@@ -138,7 +138,7 @@ struct Listed<T> {
     rows: Vec<T>,
     /// The address of the next part.
     next: Option<String>,
-    /// Why there is none, in the API's own words.
+    /// Why the list is missing, in the API's own words.
     fault: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Removals: a form for a new one, and those that were made.
+//! Removals: a form for a new removal, and the list of removals.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ struct RemovalsPage<'a> {
     section: Section<'a>,
     said: &'static str,
     form: RemovalForm,
-    list: Listed<Row>,
+    list: Listed<RemovalRow>,
 }
 
 /// A removal.
-struct Row {
+struct RemovalRow {
     id: i64,
     kind: &'static str,
     value: String,
@@ -39,14 +39,14 @@ struct Row {
     status: u16,
     by: String,
     at: String,
-    taken_back_at: Option<String>,
+    revoked_at: Option<String>,
     links: String,
     is_running: bool,
-    /// The blocklist's own is not taken back by hand.
+    /// The blocklist's own is not revoked by hand.
     is_by_hand: bool,
 }
 
-impl Row {
+impl RemovalRow {
     fn of(removal: Removal) -> Self {
         Self {
             id: removal.id.0,
@@ -66,7 +66,7 @@ impl Row {
                 None => "the operator".to_owned(),
             },
             at: minute(removal.removed_at),
-            taken_back_at: removal.taken_back_at.map(minute),
+            revoked_at: removal.revoked_at.map(minute),
             links: number_of(removal.links, "link"),
             is_running: removal.is_running,
         }
@@ -96,7 +96,7 @@ impl RemovalForm {
         }
     }
 
-    /// The fault of a field; that of none of them where `field` is empty.
+    /// The fault of a field; with an empty `field`, the fault that belongs to no field.
     fn fault_of(&self, field: &str) -> Option<&str> {
         let fault = self.fault.as_deref()?;
         match fault.split_once(": ") {
@@ -214,13 +214,13 @@ async fn page(
         section: Section::new(admin, PATH),
         said: match query.done.as_str() {
             "removed" => "Removed.",
-            "back" => "Taken back.",
+            "revoked" => "Revoked.",
             "unbanned" => "The account may log in again.",
-            "none" => "It was not in force any more.",
+            "none" => "It was already revoked.",
             _ => "",
         },
         form,
-        list: Listed::of(found.await, query, PATH, Row::of)?,
+        list: Listed::of(found.await, query, PATH, RemovalRow::of)?,
     };
     own_page(status, &page)
 }
@@ -273,7 +273,7 @@ pub(in crate::web) async fn make(
     }
 }
 
-pub(in crate::web) async fn take_back(
+pub(in crate::web) async fn revoke(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
@@ -284,11 +284,11 @@ pub(in crate::web) async fn take_back(
     admin.signed_in.check(&site, &form)?;
     // No removal has the number 0.
     let id = RemovalId(id.parse().unwrap_or_default());
-    let taken_back = abuse.take_back(&admin.administrator, id).await;
-    taken(&abuse, &links, taken_back, "/app/admin?done=back").await
+    let revoked = abuse.revoke(&admin.administrator, id).await;
+    taken(&abuse, &links, revoked, "/app/admin?done=revoked").await
 }
 
-/// The response to a removal that was made or taken back, once its links are.
+/// The response to a removal that was made or revoked, once its links are.
 async fn settled(
     abuse: &Abuse,
     links: &LinkService,
@@ -299,15 +299,15 @@ async fn settled(
     see_other(next)
 }
 
-/// The response to what was taken back, or was not in force.
+/// The response to what was revoked, or was not in force.
 pub(super) async fn taken(
     abuse: &Abuse,
     links: &LinkService,
-    taken_back: Result<(Removal, Vec<Change>), AbuseError>,
+    revoked: Result<(Removal, Vec<Change>), AbuseError>,
     next: &str,
 ) -> Result<Response, ApiError> {
-    match taken_back {
-        Ok(taken_back) => Ok(settled(abuse, links, taken_back, next).await),
+    match revoked {
+        Ok(revoked) => Ok(settled(abuse, links, revoked, next).await),
         Err(AbuseError::Unknown) => Ok(see_other("/app/admin?done=none")),
         Err(error) => Err(error.into()),
     }

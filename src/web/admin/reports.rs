@@ -22,11 +22,11 @@ struct ReportsPage<'a> {
     frame: Frame<'a>,
     section: Section<'a>,
     said: &'static str,
-    list: Listed<Row>,
+    list: Listed<ReportRow>,
 }
 
 /// A report.
-struct Row {
+struct ReportRow {
     id: i64,
     code: String,
     target: String,
@@ -37,7 +37,7 @@ struct Row {
     remove_path: String,
 }
 
-impl Row {
+impl ReportRow {
     fn of(report: Report) -> Self {
         let code = report.code.to_string();
         Self {
@@ -65,10 +65,10 @@ pub(in crate::web) async fn show(
         section: Section::new(&admin, PATH),
         said: match query.done.as_str() {
             "closed" => "The report is closed.",
-            "none" => "This report was closed already.",
+            "none" => "This report was already closed.",
             _ => "",
         },
-        list: Listed::of(found.await, &query, PATH, Row::of)?,
+        list: Listed::of(found.await, &query, PATH, ReportRow::of)?,
     };
     own_page(StatusCode::OK, &page)
 }

@@ -130,7 +130,7 @@ const enterAgain = () => {
   const note = document.createElement("p");
   note.className = "warning";
   note.setAttribute("role", "status");
-  note.textContent = "Your session had ended before this was sent. It is entered again as it was, and not sent yet.";
+  note.textContent = "Your session had ended, so this was not sent. It is entered again; check it, and send it again.";
   form.prepend(note);
   note.scrollIntoView({ block: "center" });
 };
@@ -274,7 +274,7 @@ const drawChart = (figure) => {
     series: [
       { label: "From", value: (_, seconds) => (seconds == null ? `${day(at[0])} to ${day(at.at(-1))}` : day(seconds)) },
       { label: "Clicks", value: shown(sum(clicks)), stroke: accent, fill: accent, width: 0, paths: uPlot.paths.bars({ size: [0.8, 48], align: 1 }), points: { show: false } },
-      { label: "Before", value: shown(sum(previous)), stroke: ink, width: 1.5, dash: [4, 4], paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
+      { label: "Previous", value: shown(sum(previous)), stroke: ink, width: 1.5, dash: [4, 4], paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
     ],
     hooks: { setSelect: [ask] },
   }, [
@@ -318,8 +318,8 @@ if (file) {
     const text = chosen.size < MOST ? textOf(new Uint8Array(await chosen.arrayBuffer())) : "";
     const isTooLarge = chosen.size >= MOST || new URLSearchParams({ table: text ?? "" }).toString().length > MOST - 1024;
     const isNoText = text === undefined;
-    fault.textContent = isTooLarge ? "This file is too large for one import here. Please split it, or use shunt import."
-      : isNoText ? "Some letters of this file are not UTF-8. Please save it as UTF-8." : "";
+    fault.textContent = isTooLarge ? "This file is too large to import here. Split it, or use shunt import."
+      : isNoText ? "Some letters of this file are not UTF-8. Save it as UTF-8." : "";
     if (isTooLarge || isNoText) event.target.value = "";
     else document.getElementById("table").value = text;
   });

@@ -165,7 +165,7 @@ fn an_account_without_room_ends_the_import_until_there_is_room() {
     let full = import(&ada, &copy.path, "csv", &[]);
     assert_eq!(full.code, 1, "{full:?}");
     assert!(full.err.contains("3 entries are done"), "{full:?}");
-    assert!(full.err.contains("may not have more"), "{full:?}");
+    assert!(full.err.contains("has the maximum of"), "{full:?}");
     ada.runs(&["rm", "code-0", "code-2"]).succeeds();
     let out = import(&ada, &copy.path, "csv", &[]).succeeds();
     assert!(out.starts_with("imported    5 links\n"), "{out}");
@@ -181,7 +181,7 @@ fn an_import_goes_on_with_the_same_file_and_account_alone() {
     assert_eq!(import_through(&gate, &ada, &copy.path).code, 1);
     let bob = registered_through(&gate, &service, "bob@example.org");
     let refused = import_through(&gate, &bob, &copy.path);
-    refused.fails(1, "remove it to begin anew");
+    refused.fails(1, "remove it to start again");
 
     let text = String::from_utf8(table(LINES)).unwrap();
     fs::write(&copy.path, text.replace("/7,", "/seven,")).unwrap();
@@ -189,7 +189,7 @@ fn an_import_goes_on_with_the_same_file_and_account_alone() {
     assert!(
         refused
             .err
-            .contains("the file has changed before the place where it was broken off"),
+            .contains("the file has changed before the point at which the import was interrupted"),
         "{refused:?}"
     );
     // An entry that is not done yet may be corrected.

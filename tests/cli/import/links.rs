@@ -116,7 +116,7 @@ fn links_that_are_there_already_are_not_made_again() {
     import(&ada, &copy.path, "shlink", &[]).succeeds();
     let out = import(&ada, &copy.path, "shlink", &[]).succeeds();
     assert!(
-        out.starts_with("imported    2 links, 2 of them were there already\n"),
+        out.starts_with("imported    2 links, 2 of them already existed\n"),
         "{out}"
     );
     ada.runs(&["edit", "12C18", "--target", "https://example.org/elsewhere"])

@@ -251,7 +251,7 @@ fn starting_clicks_are_named_only_if_they_were_set() {
     let table = "target_url,custom_code,clicks\nhttps://example.org/1,there-1,5\nhttps://example.org/2,new-2,7\n";
     let copy = Copy::with("links.csv", table.as_bytes());
     let out = import(&ada, &copy.path, "csv", &[]).succeeds();
-    let expected = "imported    2 links, 1 of them were there already\n\
+    let expected = "imported    2 links, 1 of them already existed\n\
                     clicks      7 counted by the other service are the starting counts of these links\n\
                     note        1 link had more clicks at the other service; the counts here are unchanged\n";
     assert_eq!(out, expected);
@@ -282,7 +282,7 @@ fn a_dry_run_looks_up_which_codes_are_taken_and_makes_nothing() {
     assert!(
         looked_at
             .out
-            .starts_with("importable  3 links, 1 of them were there already\n"),
+            .starts_with("importable  3 links, 1 of them already existed\n"),
         "{looked_at:?}"
     );
     assert!(
@@ -322,7 +322,7 @@ fn a_finished_import_that_is_repeated_makes_no_link_again() {
     ada.runs(&["edit", code, "--target", "https://example.org/elsewhere"])
         .succeeds();
     let out = import(&ada, &copy.path, "csv", &[]).succeeds();
-    assert_eq!(out, "imported    3 links, 3 of them were there already\n");
+    assert_eq!(out, "imported    3 links, 3 of them already existed\n");
     assert_eq!(all_links(&ada).len(), 3);
     // Another account gets links of its own.
     let bob = Person::registered(&service, "bob@example.org");

@@ -180,7 +180,7 @@ pub(super) async fn administrators(all: &mut Requests<'_>) {
     }
     all.page(
         &admin,
-        "POST /app/admin/removals/{id}/take-back",
+        "POST /app/admin/removals/{id}/revoke",
         &[("id", &id)],
         &[],
     );

@@ -27,7 +27,7 @@ LATE_JOURNAL = ("the journal cannot be reached", "could not be written to the jo
 PANIC = "panicked"
 
 MEMORY_ONLY = "shunt_clicks_memory_only"
-DATA_LOST = ("shunt_redis_emptied_total", "shunt_redis_stepped_back_total", "shunt_redis_data_lost_total",
+DATA_LOST = ("shunt_redis_data_lost_total", "shunt_redis_rolled_back_total", "shunt_redis_data_lost_total",
              "shunt_redis_rolled_back_total")
 DROPPED = "shunt_clicks_in_doubt_dropped_total"
 SAMPLE = re.compile(r"^(\w+)(?:\{[^}]*\})? ([-+.\deE]+|NaN|[+-]Inf)$", re.MULTILINE)

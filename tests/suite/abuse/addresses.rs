@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{admin, becomes, id_of, remove, send, take_back};
+use super::{admin, becomes, id_of, remove, revoke, send};
 use crate::support::{App, Response, both_modes};
 
 /// A link that a client at this address makes.
@@ -32,8 +32,8 @@ both_modes! {
         for code in [&*code, "of-bulk", made[0]["short_code"].as_str().unwrap()] {
             becomes(app, code, 410).await;
         }
-        assert_eq!(take_back(app, &admin, other).await.status, 200);
-        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        assert_eq!(revoke(app, &admin, other).await.status, 200);
+        assert_eq!(revoke(app, &admin, id).await.status, 200);
         becomes(app, &code, 302).await;
     }
 
@@ -47,7 +47,7 @@ both_modes! {
                 assert_eq!(removal.json()["value"], "203.0.113.77", "{value}");
                 becomes(app, &code, 410).await;
                 assert_eq!(app.visit(&format!("/{beside}")).await.status, 302);
-                assert_eq!(take_back(app, &admin, id_of(&removal)).await.status, 200);
+                assert_eq!(revoke(app, &admin, id_of(&removal)).await.status, 200);
                 becomes(app, &code, 302).await;
             }
         }
@@ -70,7 +70,7 @@ both_modes! {
             becomes(app, &code, 410).await;
             let is_beside = app.visit(&format!("/{beside}")).await.status;
             assert_eq!(is_beside, if shown.ends_with("/48") { 410 } else { 302 }, "{value}");
-            assert_eq!(take_back(app, &admin, id_of(&removal)).await.status, 200);
+            assert_eq!(revoke(app, &admin, id_of(&removal)).await.status, 200);
             becomes(app, &code, 302).await;
         }
     }

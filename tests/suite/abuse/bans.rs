@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{GRANT, PASSWORD, account, admin, becomes, id_of, remove, send, take_back};
+use super::{GRANT, PASSWORD, account, admin, becomes, id_of, remove, revoke, send};
 use crate::support::{App, Backend, Mode, both_modes};
 use crate::web::browser::{Browser, leads_to};
 
@@ -38,9 +38,9 @@ both_modes! {
         becomes(app, &code, 410).await;
         let seen = app.get_as(&admin, &format!("/admin/users?q={email}")).await.json();
         assert_eq!((&seen["users"][0]["is_banned"], &seen["users"][0]["links"]), (&json!(true), &json!(1)));
-        remove(app, &admin, "user", &email, 410).await.is_error(409, &format!("value: was removed already, by removal {id}"));
+        remove(app, &admin, "user", &email, 410).await.is_error(409, &format!("value: was already removed, by removal {id}"));
 
-        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        assert_eq!(revoke(app, &admin, id).await.status, 200);
         let again = app.account("/auth/login", &email, PASSWORD).await.json();
         let again = again["access_token"].as_str().unwrap();
         assert_eq!(app.get_as(again, "/urls/my").await.status, 200);
@@ -64,7 +64,7 @@ both_modes! {
         app.backend.execute(GRANT, &email).await;
         let code = app.shorten(&admin, "https://example.org/").await;
         let id = app.get_as(&admin, "/auth/me").await.json()["id"].to_string();
-        let why = "value: must be another account than your own: only the operator bans it, with `shunt admin ban`";
+        let why = "value: must not be your own account: only the operator can ban it, with `shunt admin ban`";
         for value in [email.to_uppercase(), id] {
             remove(app, &admin, "user", &value, 410).await.is_error(422, why);
         }
@@ -75,7 +75,7 @@ both_modes! {
     async fn an_unknown_account_is_not_banned(app) {
         let admin = admin(app).await;
         for value in ["unknown@example.org", "987654"] {
-            remove(app, &admin, "user", value, 410).await.is_error(404, "value: there is nothing of this kind with this value");
+            remove(app, &admin, "user", value, 410).await.is_error(404, "value: nothing of this kind has this value");
         }
     }
 }
@@ -133,7 +133,7 @@ async fn a_ban_of_very_many_links_reaches_all_of_them_on_every_instance() {
     }
     let listed = app.get_as(&admin, "/admin/removals").await.json();
     assert_eq!(listed["removals"][0]["links"], 2001);
-    assert_eq!(take_back(&app, &admin, id).await.status, 200);
+    assert_eq!(revoke(&app, &admin, id).await.status, 200);
     for code in ["many-1", "many-1000", "many-2001"] {
         becomes(&other, code, 302).await;
     }

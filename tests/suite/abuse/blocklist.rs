@@ -205,10 +205,10 @@ async fn links_are_removed_and_put_back_with_the_list(mode: Mode) {
     // A wrong file changes nothing.
     fs::write(&path, "good.example\n*.com\n").unwrap();
     eventually("the file is refused", async || {
-        gauge(&app, "shunt_blocklist_refused").await == "1"
+        gauge(&app, "shunt_blocklist_invalid").await == "1"
     })
     .await;
-    let why = "BLOCKLIST: line 2: must not be all of a public suffix";
+    let why = "BLOCKLIST: line 2: must not be a public suffix";
     eventually("the log says why", async || app.server.log().contains(why)).await;
     assert_eq!(app.visit(&format!("/{good}")).await.status, 302);
     assert_eq!(app.get(&format!("/{bad}")).await.status, 410);

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{admin, becomes, id_of, remove, send, take_back};
+use super::{admin, becomes, id_of, remove, revoke, send};
 use crate::support::both_modes;
 
 const REFUSED: &str = "target_url: must not lead to a target that this service refuses";
@@ -23,7 +23,7 @@ both_modes! {
         assert_eq!(app.visit(&format!("/{good}")).await.status, 302);
         let listed = app.get_as(&admin, "/admin/removals").await.json();
         assert_eq!((&listed["removals"][0]["id"], &listed["removals"][0]["links"]), (&json!(id), &json!(4)));
-        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        assert_eq!(revoke(app, &admin, id).await.status, 200);
         for code in &bad {
             becomes(app, code, 302).await;
         }
@@ -48,7 +48,7 @@ both_modes! {
             app.try_shorten(&token, target).await.is_error(422, REFUSED);
         }
         assert_eq!(app.visit(&format!("/{good}")).await.status, 302);
-        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        assert_eq!(revoke(app, &admin, id).await.status, 200);
     }
 
     async fn a_removal_holds_once_it_is_answered_and_so_does_its_end(app) {
@@ -70,7 +70,7 @@ both_modes! {
             assert_eq!(removal.json()["progress"], "done", "{removal:?}");
             let id = id_of(&removal);
             all(410).await;
-            assert_eq!(take_back(app, &admin, id).await.status, 200);
+            assert_eq!(revoke(app, &admin, id).await.status, 200);
         }
         all(302).await;
     }
@@ -85,7 +85,7 @@ both_modes! {
         let many = json!([{ "target_url": "https://bad.example/" }, { "target_url": "https://sub.bad.example/" }]);
         let made = send(app, Method::POST, &token, "/urls/bulk", &many).await.json();
         assert_eq!((&made[0]["status"], &made[0]["detail"], &made[1]["status"]), (&json!(422), &json!(REFUSED), &json!(200)));
-        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        assert_eq!(revoke(app, &admin, id).await.status, 200);
         assert_eq!(app.try_shorten(&token, "https://bad.example/").await.status, 200);
     }
 }

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{admin, id_of, is_removed, remove, send, status_of, take_back};
+use super::{admin, id_of, is_removed, remove, revoke, send, status_of};
 use crate::support::{App, Backend, Mode, both_modes};
 
 both_modes! {
@@ -66,9 +66,9 @@ both_modes! {
         for code in [&on, &off] {
             let id = id_of(&remove(app, &admin, "link", code, 410).await);
             is_removed(&app.get(&format!("/{code}")).await, 410);
-            let back = take_back(app, &admin, id).await;
+            let back = revoke(app, &admin, id).await;
             assert_eq!((back.status.as_u16(), &back.json()["links"]), (200, &json!(0)));
-            take_back(app, &admin, id).await.is_error(404, "Removal not found");
+            revoke(app, &admin, id).await.is_error(404, "Removal not found");
         }
         assert_eq!(app.visit(&format!("/{on}")).await.status, 302);
         assert_eq!(app.visit(&format!("/{off}")).await.status, 404);
@@ -81,9 +81,9 @@ both_modes! {
         let link = id_of(&remove(app, &admin, "link", &code, 410).await);
         let host = id_of(&remove(app, &admin, "host", "twice.example", 451).await);
         super::becomes(app, &code, 451).await;
-        assert_eq!(take_back(app, &admin, host).await.status, 200);
+        assert_eq!(revoke(app, &admin, host).await.status, 200);
         super::becomes(app, &code, 410).await;
-        assert_eq!(take_back(app, &admin, link).await.status, 200);
+        assert_eq!(revoke(app, &admin, link).await.status, 200);
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
     }
 
@@ -102,8 +102,8 @@ both_modes! {
         let code = app.shorten(&token, "https://example.org/").await;
         let id = id_of(&remove(app, &admin, "link", &code, 410).await);
         let again = remove(app, &admin, "link", &code, 451).await;
-        again.is_error(409, &format!("value: was removed already, by removal {id}"));
-        remove(app, &admin, "link", "unknown1", 410).await.is_error(404, "value: there is nothing of this kind with this value");
+        again.is_error(409, &format!("value: was already removed, by removal {id}"));
+        remove(app, &admin, "link", "unknown1", 410).await.is_error(404, "value: nothing of this kind has this value");
     }
 
     async fn a_removal_is_refused_by_the_name_of_its_wrong_field(app) {
@@ -111,7 +111,7 @@ both_modes! {
         for (body, detail) in [
             (json!({ "kind": "page", "value": "a", "reason": "b" }), "kind: must be link, host, user or address"),
             (json!({ "kind": "link", "value": "a b", "reason": "b" }), "value: must be a short code"),
-            (json!({ "kind": "host", "value": "*.com", "reason": "b" }), "value: must not be all of a public suffix, below which others have their names"),
+            (json!({ "kind": "host", "value": "*.com", "reason": "b" }), "value: must not be a public suffix, such as co.uk: the hosts of many owners end in it"),
             (json!({ "kind": "address", "value": "0.0.0.0/0", "reason": "b" }), "value: must be an IP address, or a range of them such as 198.51.100.0/24"),
             (json!({ "kind": "link", "value": "a", "reason": " " }), "reason: must not be empty"),
             (json!({ "kind": "link", "value": "a", "reason": "b", "status": 404 }), "status: must be 410 or 451"),
@@ -150,7 +150,7 @@ async fn removed_beside_another(is_warm: bool, settings: &[(&str, &str)]) {
             visits,
             "a removed link is not counted"
         );
-        assert_eq!(take_back(&app, &admin, id).await.status, 200);
+        assert_eq!(revoke(&app, &admin, id).await.status, 200);
         for visited in [&other, &app] {
             let back = visited.visit(&format!("/{code}")).await;
             assert_eq!(back.status, 302, "it is followed again at once");

@@ -64,7 +64,7 @@ pub(crate) fn id_of(removal: &Response) -> i64 {
     removal.json()["id"].as_i64().unwrap()
 }
 
-pub(crate) async fn take_back(app: &App, admin: &str, id: i64) -> Response {
+pub(crate) async fn revoke(app: &App, admin: &str, id: i64) -> Response {
     let path = format!("/admin/removals/{id}");
     Response::of(app.request(Method::DELETE, &path).bearer_auth(admin)).await
 }

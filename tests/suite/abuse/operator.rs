@@ -59,7 +59,7 @@ async fn the_operator_grants_bans_resets_and_reads_the_audit() {
         200
     );
     let (_, audit) = run(&app, &["audit"]);
-    for action in ["grant", "remove", "take_back", "reset_password"] {
+    for action in ["grant", "remove", "revoke", "reset_password"] {
         assert!(
             audit.contains(&format!("\"action\":\"{action}\"")),
             "{action}: {audit}"
@@ -96,8 +96,8 @@ async fn the_operator_removes_lists_and_restores() {
             (&kind.into(), &"spam".into(), &Value::Null)
         );
         assert!(!run(&app, &args).0, "{kind} is removed already");
-        assert!(run(&app, &["restore", &id]).0);
-        assert!(!run(&app, &["restore", &id]).0, "it is taken back already");
+        assert!(run(&app, &["revoke", &id]).0);
+        assert!(!run(&app, &["revoke", &id]).0, "it is already revoked");
         becomes(&app, &code, 302).await;
     }
     for args in [

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{account, admin, id_of, remove, send, take_back};
+use super::{account, admin, id_of, remove, revoke, send};
 use crate::support::{Response, both_modes, eventually};
 
 const ROUTES: [(&str, &str); 8] = [
@@ -26,7 +26,7 @@ both_modes! {
             let request = || app.request(method.parse().unwrap(), path).json(&json!({}));
             Response::of(request()).await.is_error(401, "Not authenticated");
             let forbidden = Response::of(request().bearer_auth(&token)).await;
-            forbidden.is_error(403, "This needs the role of an administrator");
+            forbidden.is_error(403, "This needs the administrator role");
             let with_key = Response::of(request().bearer_auth(key["key"].as_str().unwrap())).await;
             assert_eq!(with_key.status, 401, "{with_key:?}");
         }
@@ -68,7 +68,7 @@ both_modes! {
         let admin = admin(app).await;
         for list in ["audit", "reports", "removals"] {
             for name in ["q", "owner"] {
-                let detail = format!("{name}: is not known here; known are ");
+                let detail = format!("{name}: is not known here; known names are ");
                 let refused = app.get_as(&admin, &format!("/admin/{list}?{name}=1")).await;
                 assert_eq!(refused.status, 422, "{list} {refused:?}");
                 assert!(refused.detail().starts_with(&detail), "{list} {refused:?}");
@@ -92,10 +92,10 @@ both_modes! {
         let (admin, token) = (admin(app).await, app.register().await);
         let code = app.shorten(&token, "https://example.org/").await;
         let id = id_of(&remove(app, &admin, "link", &code, 410).await);
-        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        assert_eq!(revoke(app, &admin, id).await.status, 200);
         let audit = app.get_as(&admin, "/admin/audit").await.json();
         let [back, removed] = [&audit["entries"][0], &audit["entries"][1]];
-        assert_eq!((&back["action"], &back["subject"]), (&json!("take_back"), &json!(format!("removal {id}"))));
+        assert_eq!((&back["action"], &back["subject"]), (&json!("revoke"), &json!(format!("removal {id}"))));
         assert_eq!((&removed["action"], &removed["detail"]), (&json!("remove"), &json!(format!("link {code}: phishing"))));
         assert_eq!((&removed["address"], removed["user"].is_i64()), (&json!("127.0.0.1"), true));
         eventually("both are in the log", async || app.server.log().matches("authz_admin").count() == 2).await;

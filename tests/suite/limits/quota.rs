@@ -17,7 +17,7 @@ both_modes! {
         let (made, refused): (Vec<_>, Vec<_>) = at_once.into_iter().partition(|response| response.status == 200);
         assert_eq!(made.len(), 5);
         for response in refused {
-            response.is_error(403, "This account has 5 links, and may not have more; delete some to make room");
+            response.is_error(403, "This account has the maximum of 5 links; delete links to make room");
         }
         assert_eq!(app.limit_hits("links_of_account").await, 7);
         app.shorten(&bob, TARGET).await;

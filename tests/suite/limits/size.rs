@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::abuse::{admin, send};
 use crate::support::{App, Mode, Response, both_modes, eventually, unique};
 
-const FULL: &str = "This service's database is full, so nothing new is kept; delete links that are not needed, or ask its operator for more room";
+const FULL: &str = "This service's database is full, so nothing new can be saved; delete links that are not needed, or ask the operator for more room";
 
 /// A mebibyte and the clients' addresses from a header.
 const SMALL: &[(&str, &str)] = &[

@@ -123,7 +123,7 @@ both_modes! {
             send(app, Method::POST, &token, "/urls/shorten", &body).await.is_error(422, detail);
         }
         for (query, detail) in [
-            ("target_url=https%3A%2F%2Fexample.org&short_code=mine", "short_code: is not known here; known are target_url, custom_code, expires_at, max_clicks, title, tags, forward_query, view"),
+            ("target_url=https%3A%2F%2Fexample.org&short_code=mine", "short_code: is not known here; known names are target_url, custom_code, expires_at, max_clicks, title, tags, forward_query, view"),
             ("target_url=https%3A%2F%2Fexample.org&forward_query=yes", "forward_query: must be true or false"),
             ("target_url=https%3A%2F%2Fexample.org&max_clicks=-1", "max_clicks: must be a whole number from 1 to 9007199254740991"),
             ("custom_code=mine", "target_url: query parameter is required"),

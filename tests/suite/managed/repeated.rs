@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::abuse::{admin, id_of, remove, take_back};
+use crate::abuse::{admin, id_of, remove, revoke};
 use crate::support::{App, Response, both_modes};
 use reqwest::Method;
 
@@ -54,7 +54,7 @@ both_modes! {
         let id = id_of(&remove(app, &admin, "link", code, 410).await);
         let again = with_key(app, &token, "k", &body).await.json();
         assert_eq!((&again["short_code"], &again["status"]), (&json!(code), &json!("removed")));
-        assert_eq!(take_back(app, &admin, id).await.status, 200);
+        assert_eq!(revoke(app, &admin, id).await.status, 200);
         assert_eq!(with_key(app, &token, "k", &body).await.json(), first);
     }
 

@@ -1,4 +1,4 @@
-//! Keys for programs: `/auth/keys`, and requests with a key.
+//! API keys: `/auth/keys`, and requests with a key.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ both_modes! {
             app.delete(&key, &code).await,
             send(app, Method::POST, &key, "/urls/shorten", &json!({ "nonsense": 1 })).await,
         ] {
-            refused.is_error(403, "This key may read, and change nothing");
+            refused.is_error(403, "This key is read-only");
             assert_eq!(refused.header("www-authenticate"), "Bearer error=\"insufficient_scope\"");
         }
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
@@ -202,7 +202,7 @@ both_modes! {
         let count = |status| statuses.iter().filter(|given| **given == status).count();
         assert_eq!((count(200), count(403)), (50, 5), "{statuses:?}");
         make(app, &token, &body).await
-            .is_error(403, "This account has 50 keys, and may not have more; delete one to make room");
+            .is_error(403, "This account has the maximum of 50 keys; delete a key to make room");
         let id = keys(app, &token).await[0]["id"].as_i64().unwrap();
         assert_eq!(delete(app, &token, id).await.status, 204);
         assert_eq!(make(app, &token, &body).await.status, 200);

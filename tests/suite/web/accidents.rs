@@ -105,8 +105,8 @@ both_modes! {
         };
         let questions = [
             (format!("/app/links/{code}/delete"), "Delete 1 link with 1 click?"),
-            (of("/app/account/keys/", "/delete"), "End the key nightly?"),
-            (of("/app/account/sessions/", "/end"), "End the session of"),
+            (of("/app/account/keys/", "/delete"), "Revoke the key nightly?"),
+            (of("/app/account/sessions/", "/end"), "Sign out Another browser since 20"),
             ("/app/logout-everywhere".to_owned(), "Sign out of 1 session?"),
             ("/app/account/delete".to_owned(), "Delete the account with 1 link and 1 click?"),
         ];
@@ -175,11 +175,11 @@ both_modes! {
                 leads_to(&answer_yes(&mut browser, &asked.text).await, "/app/admin?done=removed");
                 app.get(&format!("/{code}")).await.is_error(451, "URL removed");
                 let page = browser.get("/app/admin").await.text;
-                let undo = page.split("action=\"").find(|rest| rest.contains("/take-back\"")).unwrap().split('"').next().unwrap().to_owned();
+                let undo = page.split("action=\"").find(|rest| rest.contains("/revoke\"")).unwrap().split('"').next().unwrap().to_owned();
                 browser.send("/app/admin", &undo, &[]).await;
             }
         }
-        for (kind, value, fault) in [("link", "unknown1", "there is nothing of this kind"), ("user", &email, "must be another account"), ("host", "*.com", "must not be all")] {
+        for (kind, value, fault) in [("link", "unknown1", "nothing of this kind"), ("user", &email, "must not be your own account"), ("host", "*.com", "must not be a public suffix")] {
             let fields = [("kind", kind), ("value", value), ("reason", "spam"), ("status", "410")];
             let refused = browser.send("/app/admin", "/app/admin/removals/ask", &fields).await;
             assert!(refused.text.contains(&format!("id=\"value-fault\">{fault}")), "{refused:?}");

@@ -67,7 +67,7 @@ both_modes! {
             assert_eq!(refused.status, 403, "{path}");
             assert!(refused.text.contains("<h1>Not allowed</h1>"), "{refused:?}");
         }
-        for path in ["/app/admin/removals", "/app/admin/removals/1/take-back", "/app/admin/accounts/1/unban", "/app/admin/reports/1/close"] {
+        for path in ["/app/admin/removals", "/app/admin/removals/1/revoke", "/app/admin/accounts/1/unban", "/app/admin/reports/1/close"] {
             let fields = [("kind", "host"), ("value", "example.org"), ("reason", "a"), ("status", "410")];
             assert_eq!(browser.send_with(&csrf, path, &fields, &[]).await.status, 403, "{path}");
         }
@@ -103,7 +103,7 @@ both_modes! {
         let csrf = token(&admin.get("/app/admin").await.text);
         let fields = [("kind", "link"), ("value", code.as_str()), ("reason", "spam"), ("status", "410")];
         for (csrf, headers) in [("", &[][..]), (csrf.as_str(), &[("sec-fetch-site", "cross-site")]), (csrf.as_str(), &[("origin", "https://evil.example")])] {
-            for path in ["/app/admin/removals", "/app/admin/removals/1/take-back", "/app/admin/accounts/1/unban", "/app/admin/reports/1/close"] {
+            for path in ["/app/admin/removals", "/app/admin/removals/1/revoke", "/app/admin/accounts/1/unban", "/app/admin/reports/1/close"] {
                 assert_eq!(admin.send_with(csrf, path, &fields, headers).await.status, 403, "{path} {headers:?}");
             }
         }
@@ -124,12 +124,12 @@ both_modes! {
         app.get(&format!("/{code}")).await.is_error(451, "URL removed");
         let page = admin.get("/app/admin").await.text;
         assert!(page.contains("phishing") && page.contains(&format!("<bdi>{code}</bdi>")), "{page}");
-        let back = action(&page, "/take-back");
-        leads_to(&admin.send("/app/admin", &back, &[]).await, "/app/admin?done=back");
+        let back = action(&page, "/revoke");
+        leads_to(&admin.send("/app/admin", &back, &[]).await, "/app/admin?done=revoked");
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
         leads_to(&admin.send("/app/admin", &back, &[]).await, "/app/admin?done=none");
         let audit = admin.get("/app/admin/audit").await.text;
-        assert!(audit.contains("take back") && audit.contains(&format!("link {code}: phishing")), "{audit}");
+        assert!(audit.contains("<strong>revoke</strong>") && audit.contains(&format!("link {code}: phishing")), "{audit}");
     }
 
     async fn an_account_is_banned_and_let_in_again(app) {
@@ -158,7 +158,7 @@ both_modes! {
         assert!(found.contains(&format!("<bdi>{email}</bdi>")) && !found.contains("Ban account"), "{found}");
         let refused = remove(&mut admin, "user", &email, "by mistake", "410").await;
         assert_eq!(refused.status, 422);
-        assert!(refused.text.contains("id=\"value-fault\">must be another account than your own"), "{refused:?}");
+        assert!(refused.text.contains("id=\"value-fault\">must not be your own account"), "{refused:?}");
         assert_eq!(admin.get("/app/admin").await.status, 200);
     }
 
@@ -173,8 +173,8 @@ both_modes! {
             leads_to(&remove(&mut admin, kind, value, "spam", "410").await, "/app/admin?done=removed");
             becomes(app, &code, 410).await;
             let page = admin.get("/app/admin").await.text;
-            let back = action(&page, "/take-back");
-            leads_to(&admin.send("/app/admin", &back, &[]).await, "/app/admin?done=back");
+            let back = action(&page, "/revoke");
+            leads_to(&admin.send("/app/admin", &back, &[]).await, "/app/admin?done=revoked");
             becomes(app, &code, 302).await;
         }
     }
@@ -183,9 +183,9 @@ both_modes! {
         let mut admin = administrator(app).await;
         for (kind, value, reason, field, text, status) in [
             ("link", "a b", "spam", "value", "must be a short code", 422),
-            ("link", "unknown1", "spam", "value", "there is nothing of this kind with this value", 404),
-            ("user", "unknown@example.org", "spam", "value", "there is nothing of this kind with this value", 404),
-            ("host", "*.com", "spam", "value", "must not be all of a public suffix", 422),
+            ("link", "unknown1", "spam", "value", "nothing of this kind has this value", 404),
+            ("user", "unknown@example.org", "spam", "value", "nothing of this kind has this value", 404),
+            ("host", "*.com", "spam", "value", "must not be a public suffix", 422),
             ("host", "example.org", " ", "reason", "must not be empty", 422),
         ] {
             let refused = remove(&mut admin, kind, value, reason, "410").await;

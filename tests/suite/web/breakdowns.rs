@@ -98,14 +98,14 @@ both_modes! {
         let code = browser.make(&[("target_url", "https://example.org/")]).await;
         let path = format!("/app/links/{code}");
         let page = browser.get(&path).await.text;
-        assert!(visitors(&page).contains("No clicks in this time"), "{page}");
+        assert!(visitors(&page).contains("Nothing is known of visitors in this period"), "{page}");
         visit(app, &code, FIREFOX, "https://news.example/").await;
         summed(&mut browser, &path, "1").await;
         let none = browser.get(&format!("{path}?device=tablet")).await;
         assert_eq!(none.status, 200);
-        assert!(visitors(&none.text).contains("No click in this time passes these filters"), "{none:?}");
+        assert!(visitors(&none.text).contains("No clicks in this period match these filters"), "{none:?}");
         let future = browser.get(&format!("{path}?from=2031-01-01&to=2031-01-30")).await.text;
-        assert!(visitors(&future).contains("No clicks in this time"), "{future}");
+        assert!(visitors(&future).contains("Nothing is known of visitors in this period"), "{future}");
         let refused = browser.get(&format!("{path}?os={}", "x".repeat(254))).await;
         assert_eq!(refused.status, 422);
         assert!(refused.text.contains("os: must be a system that a row of by=os has, such as os=Android"), "{refused:?}");
@@ -148,7 +148,7 @@ async fn where_nothing_is_kept_of_visitors_the_page_says_so() {
             for path in [format!("/app/links/{code}"), "/app/all".to_owned()] {
                 let page = browser.get(&path).await.text;
                 assert!(
-                    visitors(&page).contains("keeps nothing of visitors"),
+                    visitors(&page).contains("keeps no data about visitors"),
                     "{page}"
                 );
             }

@@ -21,7 +21,7 @@ both_modes! {
         }
         let path = format!("/app/links/{code}");
         let page = browser.get(&path).await.text;
-        for text in ["<strong>3</strong> clicks", "0 in the period before", "data-live", "value=\"UTC\""] {
+        for text in ["<strong>3</strong> clicks", "0 in the previous period", "data-live", "value=\"UTC\""] {
             assert!(page.contains(text), "{text}: {page}");
         }
         assert_eq!(bars(&page), 1);
@@ -69,13 +69,13 @@ both_modes! {
         let mut page = String::new();
         for _ in 0..500 {
             page = browser.get("/app/all").await.text;
-            let most = page.split("Ending soon").next().unwrap();
+            let most = page.split("Expiring soon").next().unwrap();
             if most.find("Busy") < most.find("Later") {
                 break;
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        let (most, ending) = page.split_once("Ending soon").unwrap();
+        let (most, ending) = page.split_once("Expiring soon").unwrap();
         assert!(most.contains(">2</strong> clicks"), "{most}");
         assert!(most.find("Busy") < most.find("Later"), "{most}");
         assert!(ending.find("Sooner").unwrap() < ending.find("Later").unwrap(), "{ending}");
@@ -86,7 +86,7 @@ both_modes! {
             assert!(form.contains(kept), "{kept}: {form}");
         }
         assert!(tagged.contains(">2</strong> clicks"), "{tagged}");
-        assert!(!tagged.split("Ending soon").next().unwrap().contains("Later"), "{tagged}");
+        assert!(!tagged.split("Expiring soon").next().unwrap().contains("Later"), "{tagged}");
     }
 
     async fn the_exports_of_the_pages_are_those_of_the_owner(app) {

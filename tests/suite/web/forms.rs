@@ -183,7 +183,7 @@ both_modes! {
         app.get(&format!("/{code}")).await;
         let page = browser.get(&format!("/app/links/{code}")).await.text;
         let (head, _) = page.split_once("Clicks over time").unwrap();
-        for text in ["<bdi>https://example.org/spring?a=1&#38;b=2</bdi>", "href=\"/app?tag=a%26b\"", "at most 5,000", "ends 2099-01-31 18:00 UTC", "href=\"#change-title\""] {
+        for text in ["<bdi>https://example.org/spring?a=1&#38;b=2</bdi>", "href=\"/app?tag=a%26b\"", "limit 5,000", "expires 2099-01-31 18:00 UTC", "href=\"#edit-title\""] {
             assert!(head.contains(text), "{text}: {head}");
         }
         let list = browser.get("/app").await.text;
@@ -196,9 +196,9 @@ both_modes! {
         let table = format!("target_url\n{}", "https://example.org/\n".repeat(26));
         browser.send("/app/import", "/app/import", &[("table", &table), ("action", "make")]).await;
         let first = browser.get("/app?sort=created_at").await.text;
-        assert!(!first.contains("Back to the first"), "{first}");
+        assert!(!first.contains("First page"), "{first}");
         let next = first.split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&#38;", "&");
         let second = browser.get(&next).await.text;
-        assert!(second.contains("<a href=\"/app?sort=created_at\">Back to the first</a>"), "{second}");
+        assert!(second.contains("<a href=\"/app?sort=created_at\">First page</a>"), "{second}");
     }
 }

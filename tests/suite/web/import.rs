@@ -12,17 +12,17 @@ both_modes! {
         let table = TABLE.replace("NAME", &crate::support::unique());
         let looked_at = browser.send("/app/import", "/app/import", &[("table", &table), ("action", "check")]).await;
         assert_eq!(looked_at.status, 200);
-        for text in ["2 to be made, 1 refused", "target_url: ", "Make 2 links", "https://example.org/a"] {
+        for text in ["2 can be created, 1 refused", "target_url: ", "Create 2 links", "https://example.org/a"] {
             assert!(looked_at.text.contains(text), "{text}: {}", looked_at.text);
         }
         assert!(looked_at.text.contains("<tr><td>3</td><td><bdi></bdi>"), "rows are counted as spreadsheets do: {}", looked_at.text);
         assert!(browser.get("/app").await.text.contains("No links yet"));
         let made = browser.send("/app/import", "/app/import", &[("table", &table), ("action", "make")]).await;
-        assert!(made.text.contains("2 made, 1 refused"), "{}", made.text);
+        assert!(made.text.contains("2 created, 1 refused"), "{}", made.text);
         let list = browser.get("/app?tag=spring").await.text;
         assert!(list.contains("Spring") && !list.contains("example.org/b"), "{list}");
         let again = browser.send("/app/import", "/app/import", &[("table", &table), ("action", "make")]).await;
-        assert!(again.text.contains("1 made, 2 refused") && again.text.contains("custom_code: is taken"), "{}", again.text);
+        assert!(again.text.contains("1 created, 2 refused") && again.text.contains("custom_code: is taken"), "{}", again.text);
     }
 
     async fn what_is_no_table_is_refused_above_the_form(app) {
@@ -50,14 +50,14 @@ both_modes! {
         let unique = crate::support::unique();
         let code = |begin: &str| format!("{begin}-{unique}");
         for (from, table, words) in [
-            ("kutt", format!("[{{\"target\": \"https://example.org/kutt\", \"address\": \"{}\", \"visit_count\": 5}}]", code("kutt")), "1 made"),
-            ("yourls", format!("keyword;url;title;clicks\n{};https://example.org/yourls;\"a; b\";3\n", code("yourls")), "1 made"),
+            ("kutt", format!("[{{\"target\": \"https://example.org/kutt\", \"address\": \"{}\", \"visit_count\": 5}}]", code("kutt")), "1 created"),
+            ("yourls", format!("keyword;url;title;clicks\n{};https://example.org/yourls;\"a; b\";3\n", code("yourls")), "1 created"),
             ("shlink", format!("{{\"shortUrls\": {{\"data\": [{{\"shortCode\": \"{}\", \"longUrl\": \"https://example.org/shlink\"}}], \"pagination\": {{\"currentPage\": 1, \"pagesCount\": 3, \"totalItems\": 40}}}}}}", code("shlink")), "39 more links on pages that are not in this file"),
             ("bitly", format!("{{\"links\": [{{\"link\": \"https://bit.ly/x1\", \"long_url\": \"https://example.org/bitly\", \"custom_bitlinks\": [\"https://bit.ly/{}\"], \"tags\": [\"Q1, 2024\"]}}]}}", code("bitly")), "another short URL left behind: https://bit.ly/x1"),
-            ("chhoto", format!("[{{\"longlink\": \"https://example.org/chhoto\", \"shortlink\": \"{}\"}}]", code("chhoto")), "1 made"),
+            ("chhoto", format!("[{{\"longlink\": \"https://example.org/chhoto\", \"shortlink\": \"{}\"}}]", code("chhoto")), "1 created"),
         ] {
             let made = browser.send("/app/import", "/app/import", &[("from", from), ("table", &table), ("action", "make")]).await;
-            assert!(made.text.contains(words) && made.text.contains("1 made"), "{from}: {}", made.text);
+            assert!(made.text.contains(words) && made.text.contains("1 created"), "{from}: {}", made.text);
             assert_eq!(app.get(&format!("/{}", code(from))).await.header("location"), format!("https://example.org/{from}"));
         }
         let shared = tokio::sync::Mutex::new(&mut browser);
@@ -80,7 +80,7 @@ both_modes! {
         let code = browser.make(&[("target_url", "https://example.org/")]).await;
         let table = format!("sep=;\nTarget_URL;custom_code;title\nhttps://example.org/1;{code};\"Eins; zwei\"\nhttps://example.org/2\n");
         let looked_at = browser.send("/app/import", "/app/import", &[("table", &table), ("action", "check")]).await;
-        for text in ["1 to be made, 1 refused", "custom_code: is taken", "Eins; zwei"] {
+        for text in ["1 can be created, 1 refused", "custom_code: is taken", "Eins; zwei"] {
             assert!(looked_at.text.contains(text), "{text}: {}", looked_at.text);
         }
     }
@@ -100,9 +100,9 @@ both_modes! {
         let fields = [("table", file.text.as_str()), ("action", "check")];
         // The code is in use here; without it, the link is another one.
         let taken = browser.send("/app/import", "/app/import", &fields).await.text;
-        assert!(taken.contains("0 to be made, 1 refused") && taken.contains("short_code: is taken"), "{taken}");
+        assert!(taken.contains("0 can be created, 1 refused") && taken.contains("short_code: is taken"), "{taken}");
         let fields = [("table", file.text.replacen("short_code", "reason", 1)), ("action", "check".into())];
         let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
-        assert!(browser.send("/app/import", "/app/import", &fields).await.text.contains("1 to be made"));
+        assert!(browser.send("/app/import", "/app/import", &fields).await.text.contains("1 can be created"));
     }
 }

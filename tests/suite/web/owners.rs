@@ -168,12 +168,12 @@ both_modes! {
         let tagged = browser.get("/app?tag=old").await.text;
         assert_eq!(tagged.matches("class=\"code\"").count(), 2);
         let list = "q=example.org%2F&tag=old&sort=created_at";
-        let none = browser.send("/app", "/app/links/selected", &[("action", "end"), ("place", list)]).await;
+        let none = browser.send("/app", "/app/links/selected", &[("action", "pause"), ("place", list)]).await;
         leads_to(&none, &format!("/app?{list}&done=none"));
-        let end_here = [("code", foreign.as_str()), ("action", "end"), ("place", &format!("{list}&done=deleted&x=//evil.example"))];
-        leads_to(&browser.send("/app", "/app/links/selected", &end_here).await, &format!("/app?{list}&done=ended"));
-        let end = [&two[..], &[("action", "end")]].concat();
-        leads_to(&browser.send("/app", "/app/links/selected", &end).await, "/app?done=ended");
+        let pause_here = [("code", foreign.as_str()), ("action", "pause"), ("place", &format!("{list}&done=deleted&x=//evil.example"))];
+        leads_to(&browser.send("/app", "/app/links/selected", &pause_here).await, &format!("/app?{list}&done=paused"));
+        let pause = [&two[..], &[("action", "pause")]].concat();
+        leads_to(&browser.send("/app", "/app/links/selected", &pause).await, "/app?done=paused");
         app.get(&format!("/{}", codes[0])).await.is_error(404, "URL not found");
         let delete = [&two[..], &[("action", "delete")]].concat();
         leads_to(&browser.send("/app", "/app/links/selected", &delete).await, "/app?done=deleted");

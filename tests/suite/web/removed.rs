@@ -23,13 +23,13 @@ async fn removed(app: &App, reason: &str, status: u16) -> String {
 both_modes! {
     async fn a_removed_links_page_says_why_and_who_removed_it(app) {
         for (status, language, title, label, legal) in [
-            (410, "en", "This link was removed", "The reason given:", false),
-            (451, "de", "Dieser Link wurde entfernt", "Angegebener Grund:", true),
-            (451, "fr", "Ce lien a été retiré", "Motif indiqué :", true),
-            (410, "es", "Este enlace fue retirado", "Motivo indicado:", false),
-            (410, "pt", "Este link foi removido", "Motivo informado:", false),
-            (451, "zh", "此链接已被移除", "给出的理由：", true),
-            (410, "ja", "このリンクは削除されました", "示された理由：", false),
+            (410, "en", "This link was removed", "Reason:", false),
+            (451, "de", "Dieser Link wurde entfernt", "Grund:", true),
+            (451, "fr", "Ce lien a été retiré", "Motif :", true),
+            (410, "es", "Este enlace fue retirado", "Motivo:", false),
+            (410, "pt", "Este link foi removido", "Motivo:", false),
+            (451, "zh", "此链接已被移除", "理由：", true),
+            (410, "ja", "このリンクは削除されました", "理由：", false),
         ] {
             let code = removed(app, "Phishing of a bank\nsecond line", status).await;
             let mut texts = Vec::new();
@@ -39,7 +39,7 @@ both_modes! {
                 assert_eq!(page.status, status, "{path}");
                 assert_eq!(page.header("link"), "</>; rel=\"blocked-by\"", "{path}");
                 assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
-                for text in [format!("<h1>{title}</h1>"), label.to_owned(), "<bdi>Phishing of a bank\nsecond line</bdi>".to_owned(), "rel=\"blocked-by\"".to_owned()] {
+                for text in [format!("<h1>{title}</h1>"), format!("<p>{label}</p>"), "<bdi>Phishing of a bank\nsecond line</bdi>".to_owned(), "rel=\"blocked-by\"".to_owned()] {
                     assert!(page.text.contains(&text), "{path}: {text}: {page:?}");
                 }
                 assert!(!page.text.contains("evil.example") && !page.text.contains("<script"), "{page:?}");

@@ -36,7 +36,7 @@ both_modes! {
         }
         let unknown = visitor.send(&path, "/app/report/nosuch1", &[("reason", "spam")]).await;
         assert_eq!(unknown.status, 404);
-        assert!(unknown.text.contains("No link has this address"), "{unknown:?}");
+        assert!(unknown.text.contains("There is no link at this address"), "{unknown:?}");
     }
 
     async fn a_report_that_another_site_sends_is_refused(app) {

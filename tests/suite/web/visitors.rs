@@ -102,10 +102,10 @@ both_modes! {
         let patch = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
         assert_eq!(Response::of(patch.body("{\"is_active\": false}")).await.status, 200);
         for (language, title) in [
-            ("en", "This link has ended"),
-            ("de-CH, en;q=0.5", "Dieser Link ist abgelaufen"),
-            ("ja", "このリンクは終了しました"),
-            ("nl", "This link has ended"),
+            ("en", "This link is not active"),
+            ("de-CH, en;q=0.5", "Dieser Link ist nicht aktiv"),
+            ("ja", "このリンクは現在無効です"),
+            ("nl", "This link is not active"),
         ] {
             for path in [format!("/{code}"), format!("/urls/r/{code}")] {
                 let page = page(app, &path, language).await;
@@ -125,7 +125,7 @@ both_modes! {
         assert!(shown.text.contains("https://<strong>xn--pple-43d.example</strong>"), "{shown:?}");
         assert!(shown.text.contains("аpple.example"), "the letters of the punycode are shown");
         assert!(shown.text.contains("different scripts"), "{shown:?}");
-        assert!(shown.text.contains("Made on <time datetime=\"20"), "{shown:?}");
+        assert!(shown.text.contains("Created on <time datetime=\"20"), "{shown:?}");
         assert!(!shown.text.contains("<script"), "{shown:?}");
         assert_eq!(app.get(&format!("/urls/{code}/stats")).await.json()["clicks"], 0);
         assert_eq!(page(app, "/nosuch1+", "en").await.status, 404);
@@ -145,7 +145,7 @@ both_modes! {
             let patch = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
             assert_eq!(Response::of(patch.body(change)).await.status, 200, "{change}");
             let shown = page(app, &format!("/{code}+"), "de").await;
-            assert!(shown.text.contains("Dieser Link ist abgelaufen"), "{shown:?}");
+            assert!(shown.text.contains("Dieser Link ist nicht aktiv"), "{shown:?}");
             assert!(!shown.text.contains("example.org") && !shown.text.contains(&follow), "{shown:?}");
         }
     }

@@ -13,7 +13,7 @@ pub(super) fn header(response: &Response<Body>, name: &str) -> Option<String> {
 }
 
 /// The cursor in `<…?limit=…&cursor=…>; rel="next"`. Only the cursor is used: the address is the service's public one,
-/// and the token goes to no address but the one that was given.
+/// and the token goes only to the given address.
 pub(super) fn next_cursor(link: &str) -> Option<String> {
     let url = Url::parse(target(link, "next")?).ok()?;
     let cursor = url.query_pairs().find(|(name, _)| name == "cursor")?;

@@ -28,7 +28,7 @@ pub(super) struct Api {
     agent: Agent,
     service: ServiceUrl,
     timeout: Duration,
-    /// Whether the person knows that clicks are those of an earlier moment.
+    /// Whether the person knows that the click counts are of an earlier moment.
     has_noted_moment: AtomicBool,
 }
 

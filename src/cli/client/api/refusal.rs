@@ -1,4 +1,4 @@
-//! Responses that are no success, and requests without a response, as failures on which a person can act.
+//! Responses other than success, and requests without a response, as failures that a person can act on.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ impl Refusal {
         }
         let Some(detail) = &self.detail else {
             let message =
-                format!("{service} answered {status} and no reason; is the address right?");
+                format!("{service} answered {status} without a reason; is the address right?");
             return match status {
                 502..=504 => Failure::Unavailable(message),
                 _ => Failure::Failed(message),
@@ -190,7 +190,7 @@ mod tests {
             (
                 404,
                 None,
-                "failed: http://127.0.0.1:1 answered 404 and no reason",
+                "failed: http://127.0.0.1:1 answered 404 without a reason",
             ),
             (
                 422,

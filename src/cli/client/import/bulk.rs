@@ -125,10 +125,10 @@ impl<'a> Bulk<'a> {
         };
         if outcomes.len() != links.len() {
             return Err(Failure::Failed(format!(
-                "{} answers {} links with {} results; is the address right?",
+                "{} returned {} results for {} links; is the address right?",
                 self.api.service(),
-                links.len(),
-                outcomes.len()
+                outcomes.len(),
+                links.len()
             )));
         }
         Ok(Some((outcomes, attempts.get())))

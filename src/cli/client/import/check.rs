@@ -1,7 +1,7 @@
 //! Faults that the service would refuse, found before a link is sent; the service has the last word.
 
 use shunt::domain::{CustomCode, MaxClicks, OwnHost, Tags, TargetUrl, Timestamp, Title};
-use shunt::http::paths::is_kept_word;
+use shunt::http::paths::is_reserved;
 use shunt::import::ReadLink;
 
 /// Why a link is refused, apart from its code.
@@ -33,6 +33,6 @@ pub(super) fn refusal(
 /// Why the code of a link cannot be used here.
 pub(super) fn fault_of_code(read: &ReadLink) -> Option<String> {
     let code = read.link.custom_code.as_deref()?;
-    let refused = CustomCode::parse(code, is_kept_word).err()?;
+    let refused = CustomCode::parse(code, is_reserved).err()?;
     Some(read.in_words_of_file(&refused.to_string()))
 }

@@ -50,7 +50,7 @@ impl ListFile {
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
         if file.metadata()?.len() < length {
             return Err(io::Error::other(
-                "is shorter than it was; remove the state of the import to begin anew",
+                "is shorter than it was; remove the state file of the import to start again",
             ));
         }
         file.set_len(length)?;

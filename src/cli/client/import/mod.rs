@@ -169,9 +169,9 @@ fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
 fn check_list(refused: &Path, file: &Path) -> Result<(), Failure> {
     let identity = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
     let fault = if is_dash(refused) {
-        "needs a file: an import that was broken off goes on with its list"
+        "must be a file, so that an interrupted import can continue the list"
     } else if identity(refused).is_some_and(|refused| Some(refused) == identity(file)) {
-        "is the file that is imported; name another"
+        "is the file that is imported; name another file"
     } else {
         return Ok(());
     };

@@ -53,10 +53,10 @@ impl StateFile {
         }
         let text = fs::read(file.path()).map_err(|error| self.fault(&error))?;
         let progress: Progress =
-            serde_json::from_slice(&text).map_err(|_| self.refused("cannot be understood"))?;
+            serde_json::from_slice(&text).map_err(|_| self.refused("is malformed"))?;
         if progress.service != service || progress.account != account {
             let other = format!(
-                "is of an import to account {} at {}",
+                "belongs to an import to account {} at {}",
                 progress.account, progress.service
             );
             return Err(self.refused(&other));
@@ -71,12 +71,12 @@ impl StateFile {
 
     /// The file was another one when the import began.
     pub(super) fn is_of_another(&self) -> Failure {
-        self.refused("is of an import of other entries: the file has changed before the place where it was broken off")
+        self.refused("belongs to an import of other entries: the file has changed before the point at which the import was interrupted")
     }
 
     fn refused(&self, why: &str) -> Failure {
         Failure::Failed(format!(
-            "{} {why}; remove it to begin anew",
+            "{} {why}; remove it to start again",
             self.0.display()
         ))
     }

@@ -93,7 +93,7 @@ impl Tally {
         let imported = if is_done { "imported" } else { "importable" };
         let there = match self.already_there {
             0 => String::new(),
-            there => format!(", {there} of them were there already"),
+            there => format!(", {there} of them already existed"),
         };
         line(out, imported, &format!("{}{there}", links(self.imported)))?;
         if self.clicks > 0 {

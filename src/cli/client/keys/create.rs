@@ -10,7 +10,7 @@ use shunt::domain::Timestamp;
 use super::scope::Scope;
 use super::{Api, Call, Failure, ServiceArgs, fields, output};
 
-/// The key to make.
+/// The key to create.
 #[derive(Args)]
 pub(in crate::cli) struct CreateArgs {
     /// Your name for it.
@@ -18,7 +18,7 @@ pub(in crate::cli) struct CreateArgs {
     /// What it may do.
     #[arg(long, value_enum, default_value_t = Scope::Read)]
     scope: Scope,
-    /// When it ends: a time such as 2027-01-31T18:00:00Z, or a span from now on such as 30d or 12h. Without it, it does not.
+    /// When it expires: a time such as 2027-01-31T18:00:00Z, or a span from now on such as 30d or 12h. By default it never expires.
     #[arg(long, value_name = "TIME", alias = "expires", alias = "expires-at", value_parser = fields::end)]
     expiry: Option<Timestamp>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(super) fn create(args: CreateArgs) -> Result<(), Failure> {
     writeln!(output::stdout(), "{}", output::harmless(&made.key))?;
     let scope = made.scope.name();
     output::note(&format!(
-        "key {} ({scope}) is shown this once; keep it where its program reads it",
+        "key {} ({scope}) is shown only once; save it where its program reads it",
         made.id
     ));
     Ok(())

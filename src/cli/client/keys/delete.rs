@@ -20,7 +20,7 @@ pub(in crate::cli) struct DeleteArgs {
     service: ServiceArgs,
 }
 
-/// Deletes keys, one after the other; one that cannot be deleted does not stop the others.
+/// Deletes keys, one after the other; a key that cannot be deleted does not stop the others.
 pub(super) fn delete(args: DeleteArgs) -> Result<(), Failure> {
     let json = args.service.json;
     let api = Api::new(args.service)?;

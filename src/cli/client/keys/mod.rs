@@ -1,4 +1,4 @@
-//! `shunt keys`: keys for programs.
+//! `shunt keys`: API keys.
 
 use clap::Subcommand;
 
@@ -17,14 +17,14 @@ pub(in crate::cli) enum Command {
     /// List your keys, newest first.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     List(list::ListArgs),
-    /// Make a key and print it; it is shown this once.
+    /// Create a key and print it; it is shown only once.
     ///
-    /// A program sends it as `Authorization: Bearer KEY`. It is good for links, and not for the account.
+    /// A program sends it as `Authorization: Bearer KEY`. It is valid for links, but not for the account.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Create(create::CreateArgs),
-    /// Delete keys; programs with one of them are refused at once.
+    /// Delete keys; programs that use them are refused at once.
     ///
-    /// One that cannot be deleted does not stop the others; the exit code is that of the first.
+    /// If a key cannot be deleted, the rest is deleted all the same; the exit code is that of the first failure.
     #[command(after_long_help = exit_codes!(0 1 2 3 key 5))]
     Delete(delete::DeleteArgs),
 }

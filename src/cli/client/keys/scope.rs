@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub(super) enum Scope {
     /// Read links and their statistics.
     Read,
-    /// Make, change and delete links, too.
+    /// Create, change and delete links, too.
     Write,
 }
 

@@ -143,12 +143,12 @@ fn read_by_hyper(bytes: Vec<u8>) -> Vec<(Method, String, bool)> {
         .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
     let runtime = Builder::new_current_thread().build().unwrap();
-    // It ends with an error where the bytes end in the middle of something.
+    // It ends with an error if the bytes end in the middle of something.
     let _ = runtime.block_on(connection);
     seen.into_inner()
 }
 
-/// Heads that are nearly those of a redirect.
+/// Heads that differ a little from the head of a redirect.
 fn heads() -> impl Strategy<Value = Vec<u8>> {
     let method = prop_oneof![4 => Just("GET"), 2 => Just("HEAD"), 1 => Just("POST")];
     let path = prop_oneof![

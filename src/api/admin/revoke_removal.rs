@@ -1,4 +1,4 @@
-//! `DELETE /admin/removals/{id}`: takes a removal back.
+//! `DELETE /admin/removals/{id}`: revokes a removal.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::http::removals::settle;
 use crate::http::{ApiError, ErrorBody, Json};
 use crate::links::LinkService;
 
-/// Take a removal back.
+/// Revoke a removal.
 ///
-/// Its links are as their owners have them, unless another removal covers them; of a host, an account or an address
-/// with very many links the rest is put back in the background. An account may log in again; its keys stay ended. What the blocklist removes comes back when
-/// its line goes.
+/// Its links work again, unless another removal covers them or their owners paused them. If a host, an account or an
+/// address has very many links, the rest is restored in the background. An account may log in again; its keys stay revoked.
+/// What the blocklist removes comes back when its line goes.
 #[utoipa::path(
-    delete, path = "/admin/removals/{id}", tag = "administration", operation_id = "take_back", 
+    delete, path = "/admin/removals/{id}", tag = "administration", operation_id = "revoke_removal",
     params(("id" = i64, Path, description = "Identifier of a removal", example = 7, minimum = 1)),
     security(("bearer" = [])),
     responses(
@@ -30,7 +30,7 @@ use crate::links::LinkService;
         NeedsToken, NeedsRole, NeedsDatabase,
     ),
 )]
-pub(in crate::api) async fn take_back(
+pub(in crate::api) async fn revoke_removal(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     Admin(administrator): Admin,
@@ -38,11 +38,11 @@ pub(in crate::api) async fn take_back(
 ) -> Result<Json<RemovalBody>, ApiError> {
     // No removal has the number 0.
     let id = RemovalId(id.parse().unwrap_or_default());
-    let taken_back = abuse.take_back(&administrator, id).await;
-    let taken_back = taken_back.map_err(|error| match error {
+    let revoked = abuse.revoke(&administrator, id).await;
+    let revoked = revoked.map_err(|error| match error {
         crate::abuse::AbuseError::Unknown => ApiError::removal_not_found(),
         error => error.into(),
     })?;
-    let removal = settle(&abuse, &links, taken_back).await;
+    let removal = settle(&abuse, &links, revoked).await;
     Ok(Json(RemovalBody::new(&removal)))
 }
