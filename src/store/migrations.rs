@@ -41,8 +41,21 @@ pub(super) type Applied = (i64, String, Vec<u8>);
 pub(super) enum Standing {
     /// It has all of them, as this tells.
     Complete(Progress<'static>),
-    /// It lacks some; its newest one.
-    Lacking(Option<i64>),
+    /// It lacks some migrations.
+    Lacking {
+        /// The newest that it has.
+        newest: Option<i64>,
+        missing: Vec<i64>,
+    },
+}
+
+/// Locks that keep migrations from being applied.
+#[derive(Clone, Copy)]
+pub(super) struct Locks {
+    /// Whether an error says that a lock is held elsewhere.
+    pub(super) held: fn(&sqlx::Error) -> bool,
+    /// What ends such a lock.
+    pub(super) advice: &'static str,
 }
 
 impl Migrations {
@@ -86,7 +99,6 @@ impl Migrations {
             let found = applied.iter().find(|(version, ..)| *version == of);
             found.map(|(.., checksum)| checksum.as_slice())
         };
-        let has = |migration: &Migration| checksum_of(migration.version).is_some();
         let is_foreign = match self.0.first() {
             Some(baseline) if newest.is_some() => {
                 checksum_of(baseline.version) != Some(&*baseline.checksum)
@@ -114,8 +126,11 @@ impl Migrations {
                 changed.version
             )));
         }
-        if !self.0.iter().all(has) {
-            return Ok(Standing::Lacking((newest > 0).then_some(newest)));
+        let versions = self.0.iter().map(|migration| migration.version);
+        let missing: Vec<_> = versions.filter(|of| checksum_of(*of).is_none()).collect();
+        if !missing.is_empty() {
+            let newest = (newest > 0).then_some(newest);
+            return Ok(Standing::Lacking { newest, missing });
         }
         Ok(Standing::Complete(if own < newest {
             let version = newest;
@@ -137,24 +152,27 @@ impl Migrations {
         ))
     }
 
-    /// Reports what is about to be applied, applies it by `attempt`, and reports it. While a lock is held elsewhere (`is_locked`),
-    /// it is tried again.
+    /// Reports what is about to be applied, applies it by `attempt`, and reports it. `attempt` has the lock of migrations, and
+    /// returns how the database stood when it got the lock. While another lock is held elsewhere, it is tried again.
     pub(super) async fn bring_up_to_date(
         &self,
         newest: Option<i64>,
         patience: Patience,
         report: Report,
-        is_locked: fn(&sqlx::Error) -> bool,
-        mut attempt: impl AsyncFnMut() -> Result<(), MigrateError>,
+        locks: Locks,
+        mut attempt: impl AsyncFnMut() -> Result<Result<Standing, OpenError>, MigrateError>,
     ) -> Result<(), OpenError> {
         let to = self.newest();
         report(&Progress::Begins { from: newest, to });
         let mut pauses = patience.pauses();
         loop {
             let (error, version) = match attempt().await {
-                Ok(()) => break,
-                Err(MigrateError::Execute(error)) if is_locked(&error) => (error, None),
-                Err(MigrateError::ExecuteMigration(error, version)) if is_locked(&error) => {
+                Ok(stood) => {
+                    self.report_applied(&stood?, report);
+                    return Ok(());
+                }
+                Err(MigrateError::Execute(error)) if (locks.held)(&error) => (error, None),
+                Err(MigrateError::ExecuteMigration(error, version)) if (locks.held)(&error) => {
                     (error, Some(version))
                 }
                 Err(MigrateError::Execute(sqlx::Error::PoolTimedOut)) => {
@@ -175,8 +193,8 @@ impl Migrations {
             );
             let Some(pause) = pauses.next() else {
                 return Err(OpenError::Wrong(format!(
-                    "{what} waits for a lock that another session holds, and was tried {} times ({error}); end that session (in Postgres see pg_stat_activity and pg_blocking_pids), then start again",
-                    patience.tries
+                    "{what} waits for a lock that another session holds, and was tried {} times ({error}); {}, then start again",
+                    patience.tries, locks.advice
                 )));
             };
             let pause_ms = pause.as_millis();
@@ -185,15 +203,22 @@ impl Migrations {
             );
             sleep(pause).await;
         }
-        let from = newest.unwrap_or_default();
-        for migration in self.0.iter().filter(|migration| migration.version > from) {
+    }
+
+    fn report_applied(&self, stood: &Standing, report: Report) {
+        let missing = match stood {
+            // Another instance was quicker.
+            Standing::Complete(progress) => return report(progress),
+            Standing::Lacking { missing, .. } => missing,
+        };
+        let is_missing = |migration: &&Migration| missing.contains(&migration.version);
+        for migration in self.0.iter().filter(is_missing) {
             let (version, description) = (migration.version, &*migration.description);
             report(&Progress::Applied {
                 version,
                 description,
             });
         }
-        Ok(())
     }
 }
 
@@ -218,7 +243,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// About six minutes. A wait is shorter than any redirect waits for its click or its look-up.
+    /// About six minutes, and nine with SQLite, which waits longer for each lock. A wait is shorter than any redirect waits for its click or its look-up.
     pub const USUAL: Self = Self {
         lock_timeout: Duration::from_millis(300),
         tries: 40,
@@ -311,6 +336,9 @@ mod tests {
     #[tokio::test]
     async fn every_file_is_embedded_as_sqlx_would_read_it() {
         for (folder, embedded) in [("postgres", postgres()), ("sqlite", sqlite())] {
+            // Checksums are of bytes: `.gitattributes` keeps the ends of lines the same on all systems.
+            let has_other_ends = |migration: &Migration| migration.sql.as_str().contains('\r');
+            assert!(!embedded.0.iter().any(has_other_ends), "{folder}");
             let path = Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("migrations")
                 .join(folder);
@@ -328,6 +356,65 @@ mod tests {
                 "{folder}"
             );
         }
+    }
+
+    fn known() -> Migrations {
+        let names = [(1, "baseline"), (2, "adds"), (3, "adds more")];
+        names
+            .into_iter()
+            .fold(Migrations(Vec::new()), |all, (version, description)| {
+                all.and(version, description, "SELECT 1")
+            })
+    }
+
+    fn applied(of: &Migrations) -> Vec<Applied> {
+        let applied = of.0.iter().map(|migration| {
+            let description = migration.description.clone().into_owned();
+            (migration.version, description, migration.checksum.to_vec())
+        });
+        applied.collect()
+    }
+
+    #[test]
+    fn an_older_schema_lacks_what_came_since_also_in_between() {
+        let (known, all) = (known(), applied(&known()));
+        let standing = |applied: &[Applied]| known.standing(applied, true).unwrap();
+        assert_eq!(
+            standing(&all[..1]),
+            Standing::Lacking {
+                newest: Some(1),
+                missing: vec![2, 3]
+            }
+        );
+        assert_eq!(
+            standing(&[all[0].clone(), all[2].clone()]),
+            Standing::Lacking {
+                newest: Some(3),
+                missing: vec![2]
+            }
+        );
+        let complete = Standing::Complete(Progress::UpToDate { version: 3 });
+        assert_eq!(standing(&all), complete);
+        let OpenError::Wrong(why) = known.refusal(Some(1)) else {
+            panic!("it may be tried again");
+        };
+        assert!(
+            why.starts_with("the schema is at version 1, and this shunt needs version 3"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_migration_that_was_applied_in_another_form_is_named() {
+        let mut all = applied(&known());
+        all[1].2 = vec![0];
+        let Err(OpenError::Wrong(why)) = known().standing(&all, true) else {
+            panic!("it is accepted");
+        };
+        assert!(
+            why.starts_with("migration 2 was applied in another form"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -23,6 +23,9 @@ const CONTRACT: &str = "contract 900 takes away";
 
 const ADDS: &str = "CREATE TABLE added_later (id bigint);";
 const CONTRACTS: &str = "CREATE TABLE contracted (id bigint);";
+/// Applied twice, it would have two rows.
+const COUNTS: &str =
+    "CREATE TABLE IF NOT EXISTS counted (id bigint); INSERT INTO counted VALUES (1);";
 const LOCKS: &str = "ALTER TABLE links ADD COLUMN note text;";
 
 const IMPATIENT: Patience = Patience {
@@ -31,6 +34,17 @@ const IMPATIENT: Patience = Patience {
     first_pause: Duration::from_millis(20),
     ..Patience::USUAL
 };
+
+const LINKS_OF_ANOTHER: &str = "CREATE TABLE links (id bigint)";
+const MIGRATIONS_OF_ANOTHER: &str =
+    "CREATE TABLE _sqlx_migrations (version bigint, description text, checksum bytea, success boolean);
+    INSERT INTO _sqlx_migrations VALUES (1, 'initial', 'another', true)";
+
+/// What an instance of a later version does: the lock is the one that migrations take.
+const TAKES_THE_LOCK: &str = "SELECT pg_advisory_xact_lock(x'5348554e54000001'::bigint)";
+const NOTES_A_CONTRACT: &str =
+    "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+    VALUES (900, 'contract 900 takes away', true, '', 0)";
 
 fn silent(_: &Progress<'_>) {}
 
@@ -67,6 +81,20 @@ async fn until_it_waits(observer: &mut PgConnection, what: &str) {
     timeout(Duration::from_secs(20), waits)
         .await
         .expect("it waits for the lock");
+}
+
+/// Waits until an instance has asked whether the lock of migrations is free.
+async fn until_it_asks_for_the_lock(observer: &mut PgConnection) {
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND query LIKE 'SELECT pg_try_advisory_xact_lock%'";
+    let asks = async {
+        while number(&mut *observer, sql).await == 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), asks)
+        .await
+        .expect("it asks for the lock");
 }
 
 #[tokio::test]
@@ -156,14 +184,38 @@ async fn a_step_that_never_gets_its_lock_fails_with_a_line_and_changes_nothing()
 #[tokio::test]
 async fn instances_that_start_at_once_apply_each_migration_once() {
     with_empty_postgres(async |url| {
-        let newer = migrations::postgres().and(LATER, "adds", ADDS);
+        let newer = migrations::postgres().and(LATER, "counts", COUNTS);
         let starts = (0..4).map(|_| migrated(&url, &newer, Patience::USUAL));
         for migrated in futures_util::future::join_all(starts).await {
             migrated.unwrap();
         }
         let mut connection = PgConnection::connect(&url).await.unwrap();
-        let applied = "SELECT count(*) FROM _sqlx_migrations WHERE success";
-        assert_eq!(number(&mut connection, applied).await, 2);
+        let applied = "SELECT count(*) FROM counted";
+        assert_eq!(number(&mut connection, applied).await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_instance_that_waited_for_the_lock_is_refused_by_what_was_applied_meanwhile() {
+    with_empty_postgres(async |url| {
+        opened(&url).await.unwrap();
+        let mut holder = PgConnection::connect(&url).await.unwrap();
+        let mut observer = PgConnection::connect(&url).await.unwrap();
+        let mut newer = holder.begin().await.unwrap();
+        run(&mut newer, TAKES_THE_LOCK).await;
+        let older = migrations::postgres().and(LATER - 1, "adds", ADDS);
+        let older = migrated(&url, &older, Patience::USUAL);
+        let newer = async {
+            until_it_asks_for_the_lock(&mut observer).await;
+            run(&mut newer, NOTES_A_CONTRACT).await;
+            newer.commit().await.unwrap();
+        };
+        let (older, ()) = tokio::join!(older, newer);
+        let Err(OpenError::Wrong(why)) = older else {
+            panic!("it runs on a schema that forbids it");
+        };
+        assert!(why.contains("start the newer shunt"), "{why}");
     })
     .await;
 }
@@ -185,11 +237,7 @@ async fn a_second_start_on_postgres_changes_nothing() {
 
 #[tokio::test]
 async fn a_postgres_of_another_program_or_of_an_older_shunt_is_refused() {
-    for tables in [
-        "CREATE TABLE links (id bigint)",
-        "CREATE TABLE _sqlx_migrations (version bigint, description text, checksum bytea, success boolean);
-         INSERT INTO _sqlx_migrations VALUES (1, 'initial', 'another', true)",
-    ] {
+    for tables in [LINKS_OF_ANOTHER, MIGRATIONS_OF_ANOTHER] {
         with_empty_postgres(async |url| {
             let mut connection = PgConnection::connect(&url).await.unwrap();
             run(&mut connection, tables).await;
@@ -284,6 +332,10 @@ async fn a_step_waits_for_another_program_that_writes_to_the_file() {
     };
     assert!(why.contains("waits for a lock"), "{why}");
     assert!(why.contains("tried 3 times"), "{why}");
+    assert!(
+        why.contains("end the program that writes to the file"),
+        "{why}"
+    );
     let migration = migrate_sqlite(&mut connection, &newer, Patience::USUAL, silent);
     let ends = async {
         sleep(Duration::from_millis(300)).await;
@@ -327,12 +379,14 @@ async fn a_second_start_on_a_file_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_file_of_another_program_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("shunt.db");
-    let mut connection = file(&path).await;
-    let table = sqlx::raw_sql("CREATE TABLE links (id INTEGER)");
-    table.execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-    refused_for_its_tables(open_file(&path).await);
+async fn a_file_of_another_program_or_of_an_older_shunt_is_refused() {
+    for tables in [LINKS_OF_ANOTHER, MIGRATIONS_OF_ANOTHER] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shunt.db");
+        let mut connection = file(&path).await;
+        let tables = sqlx::raw_sql(tables);
+        tables.execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        refused_for_its_tables(open_file(&path).await);
+    }
 }

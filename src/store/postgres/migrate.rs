@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use sqlx::migrate::MigrateError;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::pool::{self, Pool};
-use crate::store::migrations::{self, Applied, Migrations, Patience, Report, Schema, Standing};
+use crate::store::migrations::{
+    self, Applied, Locks, Migrations, Patience, Report, Schema, Standing,
+};
 use crate::store::{OpenError, StoreSettings};
 
 /// The advisory lock: any number of this service's own.
@@ -19,8 +21,16 @@ const LOCK: i64 = 0x5348_554e_5400_0001;
 /// How long a connection may take, and how long another instance may have the lock.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How often it is asked whether the lock is free. A session that waits for it in Postgres would stay there when its client leaves.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// The error codes for a lock that was not free in time, and for a deadlock.
 const LOCKED: [&str; 2] = ["55P03", "40P01"];
+
+const LOCKS: Locks = Locks {
+    held: |error| LOCKED.iter().any(|code| pool::has_code(error, code)),
+    advice: "end that session (see pg_stat_activity and pg_blocking_pids)",
+};
 
 /// Brings the schema up to date, or refuses one that lacks something.
 pub(super) async fn bring_up_to_date(
@@ -36,7 +46,7 @@ pub(super) async fn bring_up_to_date(
                 migrations::log(&progress);
                 Ok(())
             }
-            Standing::Lacking(newest) => Err(migrations.refusal(newest)),
+            Standing::Lacking { newest, .. } => Err(migrations.refusal(newest)),
         },
     }
 }
@@ -68,66 +78,68 @@ async fn migrate(
             report(&progress);
             return Ok(());
         }
-        Standing::Lacking(newest) => newest,
+        Standing::Lacking { newest, .. } => newest,
     };
     // Outside the pool, whose connections have deadlines for statements.
     let options = pool::options(url)?;
     let connected = timeout(TIMEOUT, PgConnection::connect_with(&options)).await;
     let mut connection = connected.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
     let attempt = async || apply(&mut connection, migrations, patience).await;
-    let applied = migrations.bring_up_to_date(newest, patience, report, is_locked, attempt);
+    let applied = migrations.bring_up_to_date(newest, patience, report, LOCKS, attempt);
     applied.await?;
     // A proxy would log a connection that just breaks off.
     let _ = timeout(TIMEOUT, connection.close()).await;
     Ok(())
 }
 
+/// Applies what is missing once the lock is free: another instance may have applied it, and more, since it was looked at.
 async fn apply(
     connection: &mut PgConnection,
     migrations: &Migrations,
     patience: Patience,
-) -> Result<(), MigrateError> {
+) -> Result<Result<Standing, OpenError>, MigrateError> {
     let locked = timeout(TIMEOUT, async {
         // Every statement sees what was committed before it: what another instance did before it gave the lock back.
         let mut transaction = connection
             .begin_with("BEGIN ISOLATION LEVEL READ COMMITTED")
             .await?;
-        // A migration may have much to do, and waits for locks by its own rule. A wait of zero is one without end.
-        let settings = "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = 0";
+        // A migration may have much to do, and waits for locks by its own rule.
+        let lock_timeout = patience.lock_timeout.as_millis();
+        let settings = AssertSqlSafe(format!(
+            "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = {lock_timeout}"
+        ));
         sqlx::raw_sql(settings).execute(&mut *transaction).await?;
-        sqlx::query("SELECT pg_advisory_xact_lock($1)")
+        let try_lock = || sqlx::query_scalar("SELECT pg_try_advisory_xact_lock($1)");
+        while !try_lock()
             .bind(LOCK)
             .persistent(false)
-            .execute(&mut *transaction)
-            .await?;
+            .fetch_one(&mut *transaction)
+            .await?
+        {
+            sleep(PAUSE).await;
+        }
         Ok::<_, sqlx::Error>(transaction)
     });
     let mut transaction = locked.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
-    let lock_timeout = patience.lock_timeout.as_millis();
-    let settings = AssertSqlSafe(format!("SET LOCAL lock_timeout = {lock_timeout}"));
-    sqlx::raw_sql(settings).execute(&mut *transaction).await?;
-    migrations.migrator().run(&mut *transaction).await?;
+    let (_, has_links, applied) = noted(&mut transaction).await?;
+    let standing = match migrations.standing(&applied, has_links) {
+        Ok(lacking @ Standing::Lacking { .. }) => lacking,
+        complete_or_refused => {
+            transaction.rollback().await?;
+            return Ok(complete_or_refused);
+        }
+    };
+    let ran = migrations.migrator().run(&mut *transaction).await;
     // The statements of sqlx have names: behind a proxy the next client of this server connection would find them taken.
     transaction.clear_cached_statements().await?;
+    ran?;
     transaction.commit().await?;
-    Ok(())
+    Ok(Ok(standing))
 }
 
 /// How the database stands to these migrations. One that cannot keep every text is refused.
 async fn standing(pool: &Pool, migrations: &Migrations) -> Result<Standing, OpenError> {
-    let read = pool.run(async |session| {
-        let database = sqlx::raw_sql(
-            "SELECT current_setting('server_encoding'), to_regclass('links') IS NOT NULL, to_regclass('_sqlx_migrations') IS NOT NULL",
-        );
-        let database = database.fetch_one(&mut session.connection).await?;
-        let (encoding, has_links): (String, bool) = (database.try_get(0)?, database.try_get(1)?);
-        let mut applied: Vec<Applied> = Vec::new();
-        if database.try_get(2)? {
-            let noted = "SELECT version, description, checksum FROM _sqlx_migrations";
-            applied = sqlx::query_as(noted).fetch_all(session).await?;
-        }
-        Ok((encoding, has_links, applied))
-    });
+    let read = pool.run(async |session| Ok(noted(&mut session.connection).await?));
     let (encoding, has_links, applied) = read.await?;
     if encoding != "UTF8" {
         return Err(OpenError::Wrong(format!(
@@ -137,6 +149,18 @@ async fn standing(pool: &Pool, migrations: &Migrations) -> Result<Standing, Open
     migrations.standing(&applied, has_links)
 }
 
-fn is_locked(error: &sqlx::Error) -> bool {
-    LOCKED.iter().any(|code| pool::has_code(error, code))
+/// The encoding of the database, whether it has a table of links, and its migrations.
+async fn noted(connection: &mut PgConnection) -> Result<(String, bool, Vec<Applied>), sqlx::Error> {
+    let database = sqlx::raw_sql(
+        "SELECT current_setting('server_encoding'), to_regclass('links') IS NOT NULL, to_regclass('_sqlx_migrations') IS NOT NULL",
+    );
+    let database = database.fetch_one(&mut *connection).await?;
+    let (encoding, has_links): (String, bool) = (database.try_get(0)?, database.try_get(1)?);
+    let mut applied: Vec<Applied> = Vec::new();
+    if database.try_get(2)? {
+        let noted = "SELECT version, description, checksum FROM _sqlx_migrations";
+        let noted = sqlx::query_as(noted).persistent(false);
+        applied = noted.fetch_all(connection).await?;
+    }
+    Ok((encoding, has_links, applied))
 }

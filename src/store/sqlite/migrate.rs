@@ -6,7 +6,9 @@ use sqlx::migrate::MigrateError;
 use sqlx::{Connection, SqliteConnection};
 
 use crate::store::OpenError;
-use crate::store::migrations::{self, Applied, Migrations, Patience, Report, Schema, Standing};
+use crate::store::migrations::{
+    self, Applied, Locks, Migrations, Patience, Report, Schema, Standing,
+};
 
 /// The errors for a lock that was not free in time, in the low byte of SQLite's codes: busy, locked.
 const LOCKED: [u32; 2] = [5, 6];
@@ -26,7 +28,7 @@ pub(super) async fn bring_up_to_date(
                 migrations::log(&progress);
                 Ok(())
             }
-            Standing::Lacking(newest) => Err(migrations.refusal(newest)),
+            Standing::Lacking { newest, .. } => Err(migrations.refusal(newest)),
         },
     }
 }
@@ -46,15 +48,26 @@ pub async fn migrate_sqlite(
             report(&progress);
             return Ok(());
         }
-        Standing::Lacking(newest) => newest,
+        Standing::Lacking { newest, .. } => newest,
     };
     let attempt = async || {
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+        let standing = match standing(&mut transaction, migrations).await {
+            Ok(lacking @ Standing::Lacking { .. }) => lacking,
+            complete_or_refused => {
+                transaction.rollback().await?;
+                return Ok(complete_or_refused);
+            }
+        };
         migrations.migrator().run(&mut *transaction).await?;
         transaction.commit().await?;
-        Ok::<_, MigrateError>(())
+        Ok::<_, MigrateError>(Ok(standing))
     };
-    let applied = migrations.bring_up_to_date(newest, patience, report, is_locked, attempt);
+    let locks = Locks {
+        held: is_locked,
+        advice: "end the program that writes to the file",
+    };
+    let applied = migrations.bring_up_to_date(newest, patience, report, locks, attempt);
     applied.await
 }
 
