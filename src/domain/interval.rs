@@ -10,7 +10,7 @@ const SECONDS: i64 = 900;
 pub struct Interval(i32);
 
 impl Interval {
-    /// The first one that a click can be in: databases keep 0 for clicks from before they noted intervals.
+    /// The first one that a click can be in: databases have 0 for a link without clicks.
     pub const FIRST: Self = Self(1);
 
     /// The last one that there is.
