@@ -53,7 +53,7 @@ def size_of(postgres: Postgres, table: str) -> int:
 
 def rows(stock: Stock, results: Results, count: int) -> None:
     """Links spread over the whole table, written back in rising order as a flush does: for the first time, again in the
-    same quarter of an hour, and in the next one, which moves the sum of the quarter before to its series. Beside the schema as it is,
+    same quarter of an hour, and in the next one, which moves the sum of the interval before to its series. Beside the schema as it is,
     a schema without series and sums by owner, in tables of its own."""
     postgres = stock.postgres
     assert postgres
@@ -61,11 +61,11 @@ def rows(stock: Stock, results: Results, count: int) -> None:
     first, step = stock.long + 1, (stock.links - stock.long) // count
     assert step > 0
     # In the future, so that no row has a later one.
-    quarter = 2_000_000
+    interval = 2_000_000
     # As all parts of a flush but the last.
     postgres.sql(f"alter database {postgres.database} set synchronous_commit = off")
     make_counts_alone(postgres)
-    for what, of_quarter in zip(ROWS, (quarter, quarter, quarter + 1), strict=True):
+    for what, of_interval in zip(ROWS, (interval, interval, interval + 1), strict=True):
         cpu = {}
         for schema, suffix in SCHEMAS.items():
             # Of sessions from now on: the statement commits, and so is alone in its call.
@@ -77,7 +77,7 @@ def rows(stock: Stock, results: Results, count: int) -> None:
             postgres.sql(f"""
                 do $$ begin
                     for part in 0..{count // PART - 1} loop
-                        perform count_clicks(array_agg({first} + {step} * n order by n), array_agg(1::bigint), {of_quarter})
+                        perform count_clicks(array_agg({first} + {step} * n order by n), array_agg(1::bigint), {of_interval})
                         from generate_series(part * {PART}::bigint, (part + 1) * {PART} - 1) n;
                         commit;
                     end loop;
@@ -93,7 +93,7 @@ def rows(stock: Stock, results: Results, count: int) -> None:
             say(f"costs: a row written back, {what}{suffix}: {cpu[schema]:.1f} us of Postgres, {log / count:.0f} bytes of its log")
         results.figure(f"a row written back, {what}: CPU against{SCHEMAS[COUNTS_ALONE][1:]}", cpu[PUBLIC] / cpu[COUNTS_ALONE])
     postgres.sql(f"alter database {postgres.database} reset search_path")
-    counted = int(postgres.sql(f"select count(*) from link_clicks where quarter = {quarter + 1}"))
+    counted = int(postgres.sql(f"select count(*) from link_clicks where interval = {interval + 1}"))
     assert counted >= count // PART * PART, f"{counted} of {count} rows are there"
     alone = int(postgres.sql(f"select sum(clicks) from {COUNTS_ALONE}.link_clicks"))
     assert alone == 3 * (count // PART * PART), f"{COUNTS_ALONE} has {alone} clicks"
@@ -106,7 +106,7 @@ def make_counts_alone(postgres: Postgres) -> None:
         create schema {COUNTS_ALONE}; set search_path = {COUNTS_ALONE}, public;
         create table {COUNTS_ALONE}.link_clicks (link_id bigint primary key, clicks bigint not null check (clicks >= 0))
             with (fillfactor = 50);
-        create function count_clicks(ids bigint[], counts bigint[], of_quarter integer) returns bigint language plpgsql as $$
+        create function count_clicks(ids bigint[], counts bigint[], of_interval integer) returns bigint language plpgsql as $$
         declare
             written bigint;
         begin

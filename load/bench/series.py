@@ -99,9 +99,9 @@ class Times:
         return cls(today - (YEAR - 1) * DAY, today - (DETAIL_DAYS - 1) * DAY, today, newest)
 
 
-def date(quarter: int) -> str:
+def date(interval: int) -> str:
     """The date of a quarter (UTC)."""
-    return datetime.fromtimestamp(quarter * 900, UTC).date().isoformat()
+    return datetime.fromtimestamp(interval * 900, UTC).date().isoformat()
 
 
 def fill(stock: Stock, hot: str, times: Times, results: Results) -> int:
@@ -111,34 +111,34 @@ def fill(stock: Stock, hot: str, times: Times, results: Results) -> int:
     owner, link = stock.many, int(postgres.sql(f"select id from links where short_code = '{hot}'"))
     older = times.newest - times.year - DAY
     base, rest = divmod(CLICKS, times.newest - times.year + 1)
-    # How many clicks the link has in the quarter `q`.
-    in_quarter = f"({base} + (q - {times.year} < {rest})::int)"
+    # How many clicks the link has in the interval `q`.
+    in_interval = f"({base} + (q - {times.year} < {rest})::int)"
     for statement in (
         # Triggers would note each row once more: what they note is written below in one go.
         f"""delete from link_clicks using links where id = link_id and owner_id = {owner};
             delete from link_series using links where id = link_id and owner_id = {owner};
             delete from owner_series where owner_id = {owner};
             delete from owner_series_log where owner_id = {owner}""",
-        f"""insert into link_series (link_id, quarter, clicks)
+        f"""insert into link_series (link_id, interval, clicks)
             select id, {times.year} + (id * 7919 + number * 104729) % {older}, 1 + id % 5
             from links cross join generate_series(0, 1) number where owner_id = {owner} and id <> {link}""",
-        f"""insert into link_clicks (link_id, clicks, quarter, in_quarter)
+        f"""insert into link_clicks (link_id, clicks, interval, in_interval)
             select id, 2 * (1 + id % 5) + 1, {times.newest} - id % {DAY}, 1
             from links where owner_id = {owner} and id <> {link}""",
-        f"""insert into link_series (link_id, quarter, clicks)
-            select {link}, q, {in_quarter} from generate_series({times.year}, {times.newest} - 1) q""",
-        f"""insert into link_clicks (link_id, clicks, quarter, in_quarter)
+        f"""insert into link_series (link_id, interval, clicks)
+            select {link}, q, {in_interval} from generate_series({times.year}, {times.newest} - 1) q""",
+        f"""insert into link_clicks (link_id, clicks, interval, in_interval)
             values ({link}, {CLICKS}, {times.newest}, {base})""",
-        *classes(owner, link, times, in_quarter),
-        f"""insert into owner_series (owner_id, quarter, clicks, bots)
-            select {owner}, quarter, sum(n), sum(bots) from (
-                select quarter, series.clicks as n, 0 as bots from link_series series join links on id = link_id
+        *classes(owner, link, times, in_interval),
+        f"""insert into owner_series (owner_id, interval, clicks, bots)
+            select {owner}, interval, sum(n), sum(bots) from (
+                select interval, series.clicks as n, 0 as bots from link_series series join links on id = link_id
                 where owner_id = {owner}
                 union all
-                select quarter, in_quarter, 0 from link_clicks join links on id = link_id where owner_id = {owner}
+                select interval, in_interval, 0 from link_clicks join links on id = link_id where owner_id = {owner}
                 union all
-                select quarter, 0, clicks from link_bots where link_id = {link}
-            ) points group by quarter""",
+                select interval, 0, clicks from link_bots where link_id = {link}
+            ) points group by interval""",
     ):
         postgres.sql(f"set session_replication_role = replica; {statement}")
     postgres.sql("vacuum analyze")
@@ -154,7 +154,7 @@ def counted(postgres: Postgres, owner: int) -> int:
     return int(postgres.sql(f"select sum(clicks) from link_clicks join links on id = link_id where owner_id = {owner}"))
 
 
-def classes(owner: int, link: int, times: Times, in_quarter: str) -> tuple[str, ...]:
+def classes(owner: int, link: int, times: Times, in_interval: str) -> tuple[str, ...]:
     """Statements that write classes: those of the link are drawn click by click."""
     return (
         f"""insert into click_classes (referrer, country, browser, os, device, bot)
@@ -174,14 +174,14 @@ def classes(owner: int, link: int, times: Times, in_quarter: str) -> tuple[str, 
             insert into link_details (link_id, at, class_id, clicks)
             select {link}, q, id, count(*) from (
                 select q, floor(power({CLASSES_OF_LINK}, random()))::int as n
-                from generate_series({times.details}, {times.newest}) q cross join lateral generate_series(1, {in_quarter}) click
+                from generate_series({times.details}, {times.newest}) q cross join lateral generate_series(1, {in_interval}) click
             ) draws join drawn_classes using (n) group by q, id""",
         f"""insert into link_detail_days (link_id, at, class_id, clicks)
             select link_id, at - at % {DAY}, class_id, sum(clicks) from link_details where link_id = {link} group by 1, 2, 3""",
-        f"""insert into link_bots (link_id, quarter, clicks)
+        f"""insert into link_bots (link_id, interval, clicks)
             select link_id, at, sum(clicks) from link_details join click_classes on id = class_id
             where link_id = {link} and bot = 'true' group by 1, 2;
-            insert into link_bots (link_id, quarter, clicks)
+            insert into link_bots (link_id, interval, clicks)
             select {link}, q, 20 from generate_series({times.year}, {times.details} - 1) q""",
         f"""insert into owner_detail_days (owner_id, at, class_id, clicks)
             select {owner}, day, id, 1 + {CLASSES_OF_OWNER * 10} / n from drawn_classes

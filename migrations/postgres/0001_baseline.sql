@@ -14,14 +14,14 @@ INSERT INTO installation (id) VALUES (md5(random()::text || random()::text || cl
 -- One line of states of this database. A new history begins where the database may have gone back: a standby that lagged took
 -- over, or a backup was restored. Then links that are cached may be gone, and ids that were given out would come again.
 CREATE TABLE database_history (
-    only_one   boolean PRIMARY KEY DEFAULT true CHECK (only_one),
-    id         text NOT NULL,
+    only_one          boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    id                text        NOT NULL,
     -- System identifier and timeline of the server that it was last checked on; empty before the first check.
-    server     text NOT NULL DEFAULT '',
+    server            text        NOT NULL DEFAULT '',
     -- When that server was started. On a server that was started at another time no id is given out before a check.
-    checked_on timestamptz NOT NULL DEFAULT '-infinity',
+    checked_on        timestamptz NOT NULL DEFAULT '-infinity',
     -- How many ids of links were left out because the database may have gone back. The others are of links that were made.
-    link_ids_left_out bigint NOT NULL DEFAULT 0
+    link_ids_left_out bigint      NOT NULL DEFAULT 0
 );
 INSERT INTO database_history (id) VALUES (md5(random()::text || random()::text || clock_timestamp()::text));
 
@@ -274,12 +274,12 @@ $$;
 -- A link that was never clicked has no row. No foreign key: checking it would lock the link at every first
 -- click; ids of links are never used again, so a row left behind by a deletion counts for nobody.
 CREATE TABLE link_clicks (
-    link_id    bigint  PRIMARY KEY,
-    clicks     bigint  NOT NULL CHECK (clicks >= 0),
+    link_id     bigint PRIMARY KEY,
+    clicks      bigint  NOT NULL CHECK (clicks >= 0),
     -- The newest interval, and the clicks in it; older ones are in link_series. A count with which a link was made belongs to
     -- the interval in which the link was made.
-    quarter    integer NOT NULL,
-    in_quarter bigint  NOT NULL
+    interval    integer NOT NULL,
+    in_interval bigint  NOT NULL
 )
 -- Counts are updated in their pages, which are cleaned as they are read. What is left grows with the table; a fifth of
 -- millions of rows, the default, would be many pages more to cache.
@@ -287,56 +287,56 @@ WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_
 
 -- The sums of a link's older intervals. So a flush writes one row of link_clicks, and moves a sum here when an interval ends.
 CREATE TABLE link_series (
-    link_id bigint  NOT NULL,
-    quarter integer NOT NULL,
-    clicks  bigint  NOT NULL CHECK (clicks >= 0),
-    PRIMARY KEY (link_id, quarter)
+    link_id  bigint  NOT NULL,
+    interval integer NOT NULL,
+    clicks   bigint  NOT NULL CHECK (clicks >= 0),
+    PRIMARY KEY (link_id, interval)
 )
 WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
 -- Moves the sum of the interval that ends.
-CREATE FUNCTION link_quarter_ends() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION link_interval_ends() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    INSERT INTO link_series (link_id, quarter, clicks) VALUES (OLD.link_id, OLD.quarter, OLD.in_quarter)
-    ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
+    INSERT INTO link_series (link_id, interval, clicks) VALUES (OLD.link_id, OLD.interval, OLD.in_interval)
+    ON CONFLICT (link_id, interval) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
     RETURN NEW;
 END
 $$;
-CREATE TRIGGER link_quarter_ends BEFORE UPDATE OF quarter ON link_clicks
-    FOR EACH ROW WHEN (NEW.quarter <> OLD.quarter AND OLD.in_quarter > 0) EXECUTE FUNCTION link_quarter_ends();
+CREATE TRIGGER link_interval_ends BEFORE UPDATE OF interval ON link_clicks
+    FOR EACH ROW WHEN (NEW.interval <> OLD.interval AND OLD.in_interval > 0) EXECUTE FUNCTION link_interval_ends();
 
 -- Adds clicks of one interval to links, each named once, and to the sums of their owners. In rising order of ids, so that
 -- compaction and flushes, also those of several instances, do not deadlock. One look at `links` for each row: what is added
 -- for a deleted link is taken back. Returns the number of links.
-CREATE FUNCTION count_clicks(ids bigint[], counts bigint[], of_quarter integer) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION count_clicks(ids bigint[], counts bigint[], of_interval integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     gone bigint[];
 BEGIN
     WITH added AS (
-        INSERT INTO link_clicks (link_id, clicks, quarter, in_quarter)
-        SELECT id, n, of_quarter, n FROM unnest(ids, counts) AS pair (id, n) ORDER BY id
+        INSERT INTO link_clicks (link_id, clicks, interval, in_interval)
+        SELECT id, n, of_interval, n FROM unnest(ids, counts) AS pair (id, n) ORDER BY id
         ON CONFLICT (link_id) DO UPDATE SET
             clicks = link_clicks.clicks + excluded.clicks,
-            quarter = greatest(link_clicks.quarter, excluded.quarter),
-            in_quarter = CASE
-                WHEN link_clicks.quarter = excluded.quarter THEN link_clicks.in_quarter + excluded.clicks
-                WHEN link_clicks.quarter < excluded.quarter THEN excluded.clicks
-                ELSE link_clicks.in_quarter
+            interval = greatest(link_clicks.interval, excluded.interval),
+            in_interval = CASE
+                WHEN link_clicks.interval = excluded.interval THEN link_clicks.in_interval + excluded.clicks
+                WHEN link_clicks.interval < excluded.interval THEN excluded.clicks
+                ELSE link_clicks.in_interval
             END
-        RETURNING link_id, quarter
+        RETURNING link_id, interval
     )
-    INSERT INTO link_series (link_id, quarter, clicks)
-    SELECT link_id, of_quarter, n FROM added JOIN unnest(ids, counts) AS pair (id, n) ON id = link_id
-    WHERE added.quarter > of_quarter
-    ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
+    INSERT INTO link_series (link_id, interval, clicks)
+    SELECT link_id, of_interval, n FROM added JOIN unnest(ids, counts) AS pair (id, n) ON id = link_id
+    WHERE added.interval > of_interval
+    ON CONFLICT (link_id, interval) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
     -- A statement of its own: its snapshot is younger than the locks on these rows, for which a deletion of a link waits, too.
     -- So a link is either seen here, and its deletion sees these clicks, or is deleted, and has no part in the sums.
     WITH owned AS MATERIALIZED (
         SELECT id, n, (SELECT owner_id FROM links WHERE links.id = pair.id) AS owner_id FROM unnest(ids, counts) AS pair (id, n)
     ),
     logged AS (
-        INSERT INTO owner_series_log (owner_id, quarter, clicks)
-        SELECT owner_id, of_quarter, sum(n) FROM owned WHERE owner_id IS NOT NULL GROUP BY owner_id
+        INSERT INTO owner_series_log (owner_id, interval, clicks)
+        SELECT owner_id, of_interval, sum(n) FROM owned WHERE owner_id IS NOT NULL GROUP BY owner_id
     )
     SELECT array_agg(id) INTO gone FROM owned WHERE owner_id IS NULL;
     IF gone IS NOT NULL THEN
@@ -357,10 +357,10 @@ $$;
 CREATE TABLE click_journal (
     recorder bigint   NOT NULL,
     number   bigint   NOT NULL,
-    held     boolean  NOT NULL,
+    parked   boolean  NOT NULL,
     -- The epoch of the Redis data set that a parked batch may be in.
     epoch    text,
-    quarter  integer  NOT NULL,
+    interval integer  NOT NULL,
     link_ids bigint[] NOT NULL,
     clicks   bigint[] NOT NULL,
     -- Packed classes; NULL if no class of the batch is known.
@@ -370,7 +370,7 @@ CREATE TABLE click_journal (
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 -- Every reading of counts asks whether batches are parked, however long the journal is. Other batches cost nothing.
-CREATE INDEX click_journal_held ON click_journal (recorder, number) WHERE held;
+CREATE INDEX click_journal_parked ON click_journal (recorder, number) WHERE parked;
 
 -- The newest number of each recorder that left the journal. The journal itself refuses a batch that it has. A mark is a new
 -- row, found from its upper end, so old rows cost an append nothing and an append leaves no dead row behind: while another
@@ -400,11 +400,11 @@ CREATE TRIGGER journal_left AFTER DELETE ON click_journal REFERENCING OLD TABLE 
 -- gone. Once it is committed, the batch may be compacted already, too late for the snapshot of the INSERT. The next statement has
 -- a younger one (READ COMMITTED), which shows the mark that compaction left.
 CREATE FUNCTION append_clicks(
-    of_recorder bigint, with_number bigint, parked_in text, ids bigint[], counts bigint[], of_quarter integer, with_details bytea)
+    of_recorder bigint, with_number bigint, parked_in text, ids bigint[], counts bigint[], of_interval integer, with_details bytea)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO click_journal (recorder, number, held, epoch, link_ids, clicks, quarter, details)
-    SELECT of_recorder, with_number, parked_in IS NOT NULL, parked_in, ids, counts, of_quarter, with_details
+    INSERT INTO click_journal (recorder, number, parked, epoch, link_ids, clicks, interval, details)
+    SELECT of_recorder, with_number, parked_in IS NOT NULL, parked_in, ids, counts, of_interval, with_details
     WHERE NOT EXISTS (SELECT FROM click_journal WHERE recorder = of_recorder AND number >= with_number)
       AND NOT EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number >= with_number)
     ON CONFLICT (recorder, number) DO NOTHING;
@@ -422,8 +422,8 @@ LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off AS $$
 DECLARE
     step record;
 BEGIN
-    INSERT INTO click_detail_queue (quarter, details)
-    SELECT quarter, details FROM click_journal
+    INSERT INTO click_detail_queue (interval, details)
+    SELECT interval, details FROM click_journal
     WHERE (recorder, number) IN (SELECT * FROM unnest(recorders, numbers)) AND details IS NOT NULL;
     batch_count := 0;
     link_count := 0;
@@ -431,22 +431,22 @@ BEGIN
     FOR step IN
         WITH taken AS (
             DELETE FROM click_journal WHERE (recorder, number) IN (SELECT * FROM unnest(recorders, numbers))
-            RETURNING quarter, link_ids, clicks
+            RETURNING interval, link_ids, clicks
         ),
         sums AS (
-            SELECT quarter, id, sum(n)::bigint AS n FROM taken, unnest(link_ids, clicks) AS pair (id, n) GROUP BY quarter, id
+            SELECT interval, id, sum(n)::bigint AS n FROM taken, unnest(link_ids, clicks) AS pair (id, n) GROUP BY interval, id
         )
-        SELECT quarter, array_agg(id ORDER BY id) AS ids, array_agg(n ORDER BY id) AS counts, sum(n)::bigint AS total,
+        SELECT interval, array_agg(id ORDER BY id) AS ids, array_agg(n ORDER BY id) AS counts, sum(n)::bigint AS total,
             (SELECT count(*) FROM taken) AS batches,
             -- A second interval begins with the first ids again: another writer may wait for one of them with a later one.
-            CASE WHEN (SELECT min(quarter) < max(quarter) FROM taken) THEN (SELECT array_agg(id) FROM sums) END AS all_ids
-        FROM sums GROUP BY quarter ORDER BY quarter
+            CASE WHEN (SELECT min(interval) < max(interval) FROM taken) THEN (SELECT array_agg(id) FROM sums) END AS all_ids
+        FROM sums GROUP BY interval ORDER BY interval
     LOOP
         IF batch_count = 0 AND step.all_ids IS NOT NULL THEN
             PERFORM FROM link_clicks WHERE link_id = ANY (step.all_ids) ORDER BY link_id FOR UPDATE;
         END IF;
         batch_count := step.batches;
-        link_count := link_count + count_clicks(step.ids, step.counts, step.quarter);
+        link_count := link_count + count_clicks(step.ids, step.counts, step.interval);
         click_count := click_count + step.total;
     END LOOP;
 END
@@ -507,7 +507,7 @@ WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 -- answer. It is refused by the primary key of click_grants in the one case without a common row: no link had a limit at the
 -- original, and one got it meanwhile. Sent once more it gets the answer.
 CREATE FUNCTION grant_clicks(
-    of_recorder bigint, with_number bigint, ids bigint[], counts bigint[], of_quarter integer, with_details bytea)
+    of_recorder bigint, with_number bigint, ids bigint[], counts bigint[], of_interval integer, with_details bytea)
 RETURNS SETOF click_grants LANGUAGE plpgsql AS $$
 DECLARE
     granted_ids    bigint[];
@@ -551,11 +551,11 @@ BEGIN
         SELECT array_agg(id ORDER BY id), array_agg(n ORDER BY id) INTO granted_ids, granted_counts
         FROM answers WHERE n > 0;
         IF granted_ids IS NOT NULL THEN
-            PERFORM count_clicks(granted_ids, granted_counts, of_quarter);
+            PERFORM count_clicks(granted_ids, granted_counts, of_interval);
         END IF;
         IF with_details IS NOT NULL THEN
-            INSERT INTO click_detail_queue (quarter, details, limit_links, limits)
-            SELECT of_quarter, with_details, link_ids, clicks FROM click_grants
+            INSERT INTO click_detail_queue (interval, details, limit_links, limits)
+            SELECT of_interval, with_details, link_ids, clicks FROM click_grants
             WHERE recorder = of_recorder AND number = with_number;
         END IF;
     END IF;
@@ -570,16 +570,16 @@ $$;
 -- in owner_series. A sum is that of both tables. No sum is below 0, but a row may be until the log is added up.
 CREATE TABLE owner_series (
     owner_id bigint  NOT NULL,
-    quarter  integer NOT NULL,
+    interval integer NOT NULL,
     clicks   bigint  NOT NULL,
     bots     bigint  NOT NULL,
-    PRIMARY KEY (owner_id, quarter)
+    PRIMARY KEY (owner_id, interval)
 )
 WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
 CREATE TABLE owner_series_log (
     owner_id bigint  NOT NULL,
-    quarter  integer NOT NULL,
+    interval integer NOT NULL,
     clicks   bigint  NOT NULL DEFAULT 0,
     bots     bigint  NOT NULL DEFAULT 0
 )
@@ -590,12 +590,12 @@ CREATE INDEX owner_series_log_owner ON owner_series_log (owner_id);
 -- missing: who adds clicks at this moment is waited for, or waits.
 CREATE FUNCTION owner_series_less() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    INSERT INTO link_clicks (link_id, clicks, quarter, in_quarter) VALUES (OLD.id, 0, 0, 0) ON CONFLICT (link_id) DO NOTHING;
+    INSERT INTO link_clicks (link_id, clicks, interval, in_interval) VALUES (OLD.id, 0, 0, 0) ON CONFLICT (link_id) DO NOTHING;
     PERFORM FROM link_clicks WHERE link_id = OLD.id FOR UPDATE;
-    INSERT INTO owner_series_log (owner_id, quarter, clicks)
+    INSERT INTO owner_series_log (owner_id, interval, clicks)
     SELECT OLD.owner_id, at, -sum(n) FROM (
-        SELECT quarter AS at, clicks AS n FROM link_series WHERE link_id = OLD.id
-        UNION ALL SELECT quarter, in_quarter FROM link_clicks WHERE link_id = OLD.id
+        SELECT interval AS at, clicks AS n FROM link_series WHERE link_id = OLD.id
+        UNION ALL SELECT interval, in_interval FROM link_clicks WHERE link_id = OLD.id
     ) AS points WHERE n > 0 GROUP BY at;
     RETURN OLD;
 END
@@ -633,7 +633,7 @@ VALUES ('', '', '', '', '', ''), ('', '', '', '', '', 'true'), ('', '', '', '', 
 -- given, no more clicks of a link were counted than those.
 CREATE TABLE click_detail_queue (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    quarter     integer NOT NULL,
+    interval    integer NOT NULL,
     details     bytea   NOT NULL,
     limit_links bigint[],
     limits      bigint[]
@@ -721,33 +721,33 @@ CREATE TABLE click_detail_growth (
 
 -- Clicks of known bots by interval, for ever: what a series is without.
 CREATE TABLE link_bots (
-    link_id bigint  NOT NULL,
-    quarter integer NOT NULL,
-    clicks  bigint  NOT NULL,
-    PRIMARY KEY (link_id, quarter)
+    link_id  bigint  NOT NULL,
+    interval integer NOT NULL,
+    clicks   bigint  NOT NULL,
+    PRIMARY KEY (link_id, interval)
 );
 
 -- The bots of a link count for its owner until their rows are removed, also those that are added after its deletion.
 CREATE FUNCTION owner_bots() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     of_link    bigint;
-    of_quarter integer;
+    of_interval integer;
     added      bigint;
 BEGIN
     IF TG_OP = 'DELETE' THEN
         of_link := OLD.link_id;
-        of_quarter := OLD.quarter;
+        of_interval := OLD.interval;
         added := -OLD.clicks;
     ELSE
         of_link := NEW.link_id;
-        of_quarter := NEW.quarter;
+        of_interval := NEW.interval;
         added := NEW.clicks;
         IF TG_OP = 'UPDATE' THEN
             added := NEW.clicks - OLD.clicks;
         END IF;
     END IF;
-    INSERT INTO owner_series_log (owner_id, quarter, bots)
-    SELECT owner_id, of_quarter, added FROM (
+    INSERT INTO owner_series_log (owner_id, interval, bots)
+    SELECT owner_id, of_interval, added FROM (
         SELECT coalesce((SELECT owner_id FROM links WHERE id = of_link), (SELECT owner_id FROM deleted_details WHERE link_id = of_link))
             AS owner_id
     ) AS owned WHERE owner_id IS NOT NULL;
@@ -762,7 +762,7 @@ CREATE TRIGGER owner_bots_end AFTER DELETE ON link_bots FOR EACH ROW EXECUTE FUN
 -- Deleted links whose rows in these tables are to be removed, once nothing can be writing them any more.
 CREATE TABLE deleted_details (
     link_id    bigint PRIMARY KEY,
-    owner_id   bigint NOT NULL,
+    owner_id   bigint      NOT NULL,
     deleted_at timestamptz NOT NULL DEFAULT now()
 );
 -- Bots of deleted links are in the sums by owner until their rows are removed; readers subtract them.
@@ -832,7 +832,7 @@ $$;
 CREATE SEQUENCE terms;
 
 CREATE TABLE data_sets (
-    epoch          text        PRIMARY KEY,
+    epoch          text PRIMARY KEY,
     -- What the data set's keys begin with. Of all rows with a tag, the one with the highest term is in use.
     tag            text        NOT NULL,
     term           bigint      NOT NULL UNIQUE,

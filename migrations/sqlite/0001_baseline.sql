@@ -107,8 +107,8 @@ CREATE TABLE links (
     clicks         INTEGER NOT NULL DEFAULT 0 CHECK (clicks >= 0),
     -- The newest interval with clicks, 0 before the first, and the clicks in it; older ones are in link_series. A count with which
     -- a link was made belongs to the interval in which the link was made.
-    quarter        INTEGER NOT NULL DEFAULT 0,
-    in_quarter     INTEGER NOT NULL DEFAULT 0
+    interval       INTEGER NOT NULL DEFAULT 0,
+    in_interval    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
@@ -204,16 +204,16 @@ CREATE INDEX idempotency_keys_used_at ON idempotency_keys (used_at);
 
 -- The sums of a link's older intervals. So counting writes one row of links, and moves a sum here when an interval ends.
 CREATE TABLE link_series (
-    link_id INTEGER NOT NULL,
-    quarter INTEGER NOT NULL,
-    clicks  INTEGER NOT NULL CHECK (clicks >= 0),
-    PRIMARY KEY (link_id, quarter)
+    link_id  INTEGER NOT NULL,
+    interval INTEGER NOT NULL,
+    clicks   INTEGER NOT NULL CHECK (clicks >= 0),
+    PRIMARY KEY (link_id, interval)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER link_quarter_ends AFTER UPDATE OF quarter ON links WHEN new.quarter <> old.quarter AND old.in_quarter > 0
+CREATE TRIGGER link_interval_ends AFTER UPDATE OF interval ON links WHEN new.interval <> old.interval AND old.in_interval > 0
 BEGIN
-    INSERT INTO link_series (link_id, quarter, clicks) VALUES (old.id, old.quarter, old.in_quarter)
-    ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks;
+    INSERT INTO link_series (link_id, interval, clicks) VALUES (old.id, old.interval, old.in_interval)
+    ON CONFLICT (link_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks;
 END;
 CREATE TRIGGER link_series_ends AFTER DELETE ON links
 BEGIN
@@ -228,17 +228,17 @@ END;
 CREATE TABLE click_journal (
     recorder INTEGER NOT NULL,
     number   INTEGER NOT NULL,
-    held     INTEGER NOT NULL,
+    parked   INTEGER NOT NULL,
     -- The epoch of the Redis data set that a parked batch may be in.
     epoch    TEXT,
-    quarter  INTEGER NOT NULL,
+    interval INTEGER NOT NULL,
     clicks   TEXT    NOT NULL,
     -- Packed classes; NULL if no class of the batch is known.
     details  BLOB,
     PRIMARY KEY (recorder, number)
 ) STRICT, WITHOUT ROWID;
 -- Every reading of counts asks whether batches are parked, however long the journal is. Other batches cost nothing.
-CREATE INDEX click_journal_held ON click_journal (recorder, number) WHERE held;
+CREATE INDEX click_journal_parked ON click_journal (recorder, number) WHERE parked;
 
 -- The newest batch of every recorder that is no longer in the journal.
 CREATE TABLE click_recorders (
@@ -248,14 +248,14 @@ CREATE TABLE click_recorders (
 ) STRICT;
 
 -- How far the newest compaction of the journal is: what it covers is in the links up to `up_to`.
-CREATE TABLE folding (
+CREATE TABLE compaction (
     only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
     number   INTEGER NOT NULL,
     up_to    INTEGER NOT NULL
 ) STRICT;
 
 -- What the compaction that is under way covers: each recorder's batches up to one. Empty when none is.
-CREATE TABLE folding_cuts (
+CREATE TABLE compaction_cuts (
     recorder   INTEGER PRIMARY KEY,
     last_batch INTEGER NOT NULL
 ) STRICT;
@@ -303,10 +303,10 @@ CREATE TABLE click_grants (
 -- them, as in link_bots. The transaction that counts clicks adds to them.
 CREATE TABLE owner_series (
     owner_id INTEGER NOT NULL,
-    quarter  INTEGER NOT NULL,
+    interval INTEGER NOT NULL,
     clicks   INTEGER NOT NULL,
     bots     INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (owner_id, quarter)
+    PRIMARY KEY (owner_id, interval)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER owner_series_end AFTER DELETE ON users
@@ -317,20 +317,20 @@ END;
 -- Counts with which links are made.
 CREATE TRIGGER owner_series_made AFTER INSERT ON links WHEN new.clicks > 0
 BEGIN
-    INSERT INTO owner_series (owner_id, quarter, clicks) VALUES (new.owner_id, new.quarter, new.clicks)
-    ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks;
+    INSERT INTO owner_series (owner_id, interval, clicks) VALUES (new.owner_id, new.interval, new.clicks)
+    ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks;
 END;
 
 -- A link that is deleted leaves the sums with all of its clicks, before the trigger that removes its series.
 CREATE TRIGGER owner_series_less BEFORE DELETE ON links WHEN old.clicks > 0
 BEGIN
-    INSERT INTO owner_series (owner_id, quarter, clicks)
-    SELECT old.owner_id, quarter, -clicks FROM link_series WHERE link_id = old.id
-    UNION ALL SELECT old.owner_id, old.quarter, -old.in_quarter
-    ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks;
-    INSERT INTO owner_series (owner_id, quarter, clicks, bots)
-    SELECT old.owner_id, quarter, 0, -clicks FROM link_bots WHERE link_id = old.id
-    ON CONFLICT (owner_id, quarter) DO UPDATE SET bots = bots + excluded.bots;
+    INSERT INTO owner_series (owner_id, interval, clicks)
+    SELECT old.owner_id, interval, -clicks FROM link_series WHERE link_id = old.id
+    UNION ALL SELECT old.owner_id, old.interval, -old.in_interval
+    ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks;
+    INSERT INTO owner_series (owner_id, interval, clicks, bots)
+    SELECT old.owner_id, interval, 0, -clicks FROM link_bots WHERE link_id = old.id
+    ON CONFLICT (owner_id, interval) DO UPDATE SET bots = bots + excluded.bots;
 END;
 
 -- # Classes of clicks
@@ -353,10 +353,10 @@ VALUES ('', '', '', '', '', ''), ('', '', '', '', '', 'true'), ('', '', '', '', 
 -- Packed classes of clicks that were counted, in the transaction that counted them, until a job sums them. If limits are
 -- given (JSON), no more clicks of a link were counted than those.
 CREATE TABLE click_detail_queue (
-    id      INTEGER PRIMARY KEY AUTOINCREMENT,
-    quarter INTEGER NOT NULL,
-    details BLOB NOT NULL,
-    limits  TEXT
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    interval INTEGER NOT NULL,
+    details  BLOB    NOT NULL,
+    limits   TEXT
 ) STRICT;
 
 -- How many rows the queue had no room for.
@@ -377,10 +377,10 @@ END;
 
 -- Packed classes of clicks that are summed together: out of the queue, and kept until all of their sums are added.
 CREATE TABLE click_details_taken (
-    id      INTEGER PRIMARY KEY,
-    quarter INTEGER NOT NULL,
-    details BLOB NOT NULL,
-    limits  TEXT
+    id       INTEGER PRIMARY KEY,
+    interval INTEGER NOT NULL,
+    details  BLOB    NOT NULL,
+    limits   TEXT
 ) STRICT;
 
 -- How many of those sums are added, in their order. NULL while more rows are taken out of the queue.
@@ -431,23 +431,23 @@ CREATE TABLE click_detail_growth (
 
 -- Clicks of known bots by interval, for ever: what a series is without.
 CREATE TABLE link_bots (
-    link_id INTEGER NOT NULL,
-    quarter INTEGER NOT NULL,
-    clicks  INTEGER NOT NULL,
-    PRIMARY KEY (link_id, quarter)
+    link_id  INTEGER NOT NULL,
+    interval INTEGER NOT NULL,
+    clicks   INTEGER NOT NULL,
+    PRIMARY KEY (link_id, interval)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER owner_bots_begin AFTER INSERT ON link_bots
 BEGIN
-    INSERT INTO owner_series (owner_id, quarter, clicks, bots)
-    SELECT owner_id, new.quarter, 0, new.clicks FROM links WHERE id = new.link_id
-    ON CONFLICT (owner_id, quarter) DO UPDATE SET bots = bots + excluded.bots;
+    INSERT INTO owner_series (owner_id, interval, clicks, bots)
+    SELECT owner_id, new.interval, 0, new.clicks FROM links WHERE id = new.link_id
+    ON CONFLICT (owner_id, interval) DO UPDATE SET bots = bots + excluded.bots;
 END;
 CREATE TRIGGER owner_bots_more AFTER UPDATE OF clicks ON link_bots
 BEGIN
-    INSERT INTO owner_series (owner_id, quarter, clicks, bots)
-    SELECT owner_id, new.quarter, 0, new.clicks - old.clicks FROM links WHERE id = new.link_id
-    ON CONFLICT (owner_id, quarter) DO UPDATE SET bots = bots + excluded.bots;
+    INSERT INTO owner_series (owner_id, interval, clicks, bots)
+    SELECT owner_id, new.interval, 0, new.clicks - old.clicks FROM links WHERE id = new.link_id
+    ON CONFLICT (owner_id, interval) DO UPDATE SET bots = bots + excluded.bots;
 END;
 
 -- Deleted links whose rows in these tables are to be removed.
@@ -466,7 +466,7 @@ END;
 -- The ledger: one row for the lifetime of each data set of Redis. A term is a fencing token: it rises when a server is
 -- taken into use, and a flush is written only under the term that is in the row.
 CREATE TABLE data_sets (
-    epoch          TEXT    PRIMARY KEY,
+    epoch          TEXT PRIMARY KEY,
     -- What the data set's keys begin with. Of all rows with a tag, the one with the highest term is in use.
     tag            TEXT    NOT NULL,
     term           INTEGER NOT NULL UNIQUE,

@@ -197,7 +197,7 @@ async fn read_state(
     candidate.query::<()>(&Call::plain(claim)).await?;
     let mut read = redis::cmd("HMGET");
     read.arg(keys.state())
-        .arg(&["database", "epoch", "term", "life"]);
+        .arg(&["database", "epoch", "term", "replication_id"]);
     let (owner, epoch, term, replication_id): StateFields =
         candidate.query(&Call::plain(read)).await?;
     if owner.as_deref() != Some(installation) {

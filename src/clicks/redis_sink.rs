@@ -16,7 +16,7 @@ const ACKNOWLEDGED_FOR: Duration = Duration::from_hours(24);
 pub struct RedisSink {
     redis: RedisShard,
     connection: DedicatedConnection,
-    keys: [String; 7],
+    keys: [String; 6],
     flush_prefix: String,
     details_prefix: String,
     acknowledged: Mutex<Option<Acknowledged>>,
@@ -42,7 +42,6 @@ impl RedisSink {
                 names.pending(),
                 names.flushing(),
                 names.intervals(),
-                names.flusher(),
                 names.recorders(),
                 names.details(),
             ],

@@ -10,7 +10,7 @@ const SECONDS: i64 = 900;
 pub struct Interval(i32);
 
 impl Interval {
-    /// The first interval of a click: databases keep 0 for clicks from before they stored intervals.
+    /// The first interval of a click: databases keep 0 for a link without clicks.
     pub const FIRST: Self = Self(1);
 
     /// The last interval.

@@ -2,15 +2,15 @@
 //!
 //! | key | type | expiry | written by | removed by |
 //! | --- | --- | --- | --- | --- |
-//! | `{prefix}:state` | hash `term`, `epoch`, `flush`, `pending_in`, `begun`, `change`, `generation`, `life`, `database`, `rolled_back` | none | `begin_term`; `announce_changes`, `record_clicks`, `begin_flush`, `forget_cached_links`; recovery (`database`); scripts that find it rolled back | never |
+//! | `{prefix}:state` | hash `term`, `epoch`, `flush`, `pending_in`, `begun`, `change`, `generation`, `replication_id`, `database`, `rolled_back` | none | `begin_term`; `announce_changes`, `record_clicks`, `begin_flush`, `forget_cached_links`; recovery (`database`); scripts that find it rolled back | never |
 //! | `{prefix}:recorders` | hash recorder → `number microseconds` | none | `record_clicks` | `forget_recorder`, after a week |
 //! | `{prefix}:pending` | hash link id → clicks | none | `record_clicks` | renamed by `begin_flush`, `record_clicks`; `begin_term` |
 //! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
 //! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
-//! | `{prefix}:intervals` | hash `N`, or that which the pending clicks will get → interval; `name:N` → name | none | `record_clicks`, `begin_flush` | `finish_flush`, `begin_flush`, `begin_term` |
-//! | `{prefix}:details` | hash `N`, or that which the pending clicks will get → bytes of its classes | none | `record_clicks` | `finish_flush`, `begin_flush`, `begin_term` |
+//! | `{prefix}:intervals` | hash `N`, or that which the pending clicks will get → interval; `name:N` → name | none | `record_clicks`, `begin_flush` | `finish_flush`, `begin_term` |
+//! | `{prefix}:details` | hash `N`, or that which the pending clicks will get → bytes of its classes | none | `record_clicks` | `finish_flush`, `begin_term` |
 //! | `{prefix}:details:EPOCH:N` | list of packed classes, one of each batch | none | `record_clicks` | as above |
-//! | `{prefix}:flusher` | string, name of the flusher with the lease, or `late` | seconds | `begin_flush`, `extend_flush_lease`, `record_clicks` | `release_flush_lease`, expiry |
+//! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `begin_term`, `forget_cached_links` |
 //! | `{prefix}:history` | string, JSON | none | `redis::history` | never |
 //! | `{prefix}:probe` | string | a second | the search for a master (`redis::master`) | expiry |
@@ -102,7 +102,7 @@ impl Keys {
     keys! {
         /// Term and epoch of the data set, newest flush, interval of the pending clicks, newest flush that a flusher may have
         /// read; newest change; the generation of cached links; the replication ID
-        /// of the server that the term is for (`life`), the database that it belongs to, and whether a script found it to
+        /// of the server that the term is for (`replication_id`), the database that it belongs to, and whether a script found it to
         /// be rolled back.
         state => "state",
         /// The last batch applied per recorder.

@@ -21,7 +21,7 @@ macro_rules! scripts {
 scripts! {
     /// Applies a batch of clicks once.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`, `recorders`, `details`
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `recorders`, `details`
     /// * ARGV: term, prefix of flush keys, interval, recorder, batch number, number of its last batch that was acknowledged
     ///   in this term, newest change that the sender knows (or empty), prefix of lists of classes, bytes that all classes may
     ///   take, the packed classes of the batch (empty: none), link ids, as many numbers of clicks
@@ -34,7 +34,7 @@ scripts! {
     /// * KEYS: `state`, `pending`, `flushing`, `intervals`
     /// * ARGV: term, prefix of flush keys, link ids
     /// * returns: newest flush, numbers of the flushes under way, then lists of clicks per link: the pending ones, then
-    ///   those of each flush; then the interval of each of these, nil where an instance of the version before noted none
+    ///   those of each flush; then the interval of each of these, nil if no click is pending
     READ_COUNTS => ["term.lua", "read_counts.lua"],
 
     /// Reads which flushes are under way.
@@ -42,7 +42,7 @@ scripts! {
     /// * KEYS: `state`, `intervals`, `flushing`
     /// * ARGV: term
     /// * returns: newest flush, numbers of the flushes under way, then the interval of the pending clicks and of each of these,
-    ///   nil where an instance of the version before noted none
+    ///   nil if no click is pending
     READ_FLUSHES => ["term.lua", "read_flushes.lua"],
 
     /// Reads a piece of the pending clicks, or of a flush, as HSCAN does.
@@ -63,9 +63,8 @@ scripts! {
     /// Takes the lease on flushing, and moves what is pending to a flush of its own unless one is under way that
     /// a flusher may have read.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`, `details`
-    /// * ARGV: term, prefix of flush keys, the interval of clicks for which none is noted, name of the flusher, lease in
-    ///   milliseconds, newest flush in the ledger, prefix of lists of classes
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`
+    /// * ARGV: term, prefix of flush keys, name of the flusher, lease in milliseconds, newest flush in the ledger
     /// * returns: numbers of the flushes under way, their intervals and names; nil while another flusher has the lease
     BEGIN_FLUSH => ["term.lua", "intervals.lua", "begin_flush.lua"],
 

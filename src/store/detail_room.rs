@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::details::{MAX_CLASSES_OF_QUARTER, day_of};
+use super::details::{MAX_CLASSES_OF_INTERVAL, day_of};
 use super::rows::signed;
 use super::summing::Sums;
 use crate::domain::ClickClass;
 
-/// A row of quarters: the link, the quarter, the number of the class.
+/// A row of intervals: the link, the interval, the number of the class.
 pub(super) type QuarterRow = (i64, i32, i32);
 
 /// The rows that there are, and how many more there may be.
@@ -16,9 +16,9 @@ pub(super) type QuarterRow = (i64, i32, i32);
 pub(super) struct Room {
     /// Rows that are there already: clicks need no room in them.
     rows: HashSet<QuarterRow>,
-    /// How many rows links have in a quarter.
-    of_quarters: HashMap<(i64, i32), u64>,
-    /// How many rows were new on a day, by its first quarter.
+    /// How many rows links have in an interval.
+    of_intervals: HashMap<(i64, i32), u64>,
+    /// How many rows were new on a day, by its first interval.
     of_days: HashMap<i32, u64>,
     /// How many may be.
     most_of_day: u64,
@@ -29,16 +29,16 @@ pub(super) struct Room {
 impl Room {
     pub(super) fn new(
         rows: Vec<QuarterRow>,
-        of_quarters: Vec<(i64, i32, i64)>,
+        of_intervals: Vec<(i64, i32, i64)>,
         of_days: Vec<(i32, i64)>,
         most_of_day: u64,
     ) -> Self {
-        let of_quarter =
-            |(link, quarter, rows): (i64, i32, i64)| ((link, quarter), rows.unsigned_abs());
+        let of_interval =
+            |(link, interval, rows): (i64, i32, i64)| ((link, interval), rows.unsigned_abs());
         let of_day = |(day, rows): (i32, i64)| (day, rows.unsigned_abs());
         Self {
             rows: rows.into_iter().collect(),
-            of_quarters: of_quarters.into_iter().map(of_quarter).collect(),
+            of_intervals: of_intervals.into_iter().map(of_interval).collect(),
             of_days: of_days.into_iter().map(of_day).collect(),
             most_of_day,
             new: HashMap::new(),
@@ -53,16 +53,16 @@ impl Room {
 
     /// Takes the place of a row, unless it is there or is a last resort; returns whether there is room for it.
     fn takes(&mut self, row: QuarterRow, is_last_resort: bool) -> bool {
-        let (link, quarter, _) = row;
+        let (link, interval, _) = row;
         if self.rows.contains(&row) {
             return true;
         }
-        let day = day_of(quarter);
-        let of_quarter = self.of_quarters.entry((link, quarter)).or_default();
+        let day = day_of(interval);
+        let of_interval = self.of_intervals.entry((link, interval)).or_default();
         let of_day = self.of_days.entry(day).or_default();
-        let has_room = *of_quarter < MAX_CLASSES_OF_QUARTER && *of_day < self.most_of_day;
+        let has_room = *of_interval < MAX_CLASSES_OF_INTERVAL && *of_day < self.most_of_day;
         if has_room || is_last_resort {
-            *of_quarter += 1;
+            *of_interval += 1;
             *of_day += 1;
             *self.new.entry(day).or_default() += 1;
             self.rows.insert(row);
@@ -76,16 +76,16 @@ impl Sums {
     /// number, too. `ids` has the number of each class.
     pub(super) fn fitted(self, ids: &HashMap<ClickClass, i32>, room: &mut Room) -> (Self, u64) {
         let mut unclassified = 0;
-        let fitted = self.map_classes(|link, quarter, class, clicks| {
+        let fitted = self.map_classes(|link, interval, class, clicks| {
             let alone = class.bot_flag_only();
             let is_last_resort = *class == alone;
-            let takes = |id: &i32| room.takes((link.number(), quarter, *id), is_last_resort);
+            let takes = |id: &i32| room.takes((link.number(), interval, *id), is_last_resort);
             if ids.get(&*class).is_some_and(takes) {
                 return class;
             }
             unclassified += clicks;
             if let Some(id) = ids.get(&alone) {
-                room.takes((link.number(), quarter, *id), true);
+                room.takes((link.number(), interval, *id), true);
             }
             Arc::new(alone)
         });

@@ -16,7 +16,7 @@ pub const MAX_REFERRERS_OF_LINK: usize = 100;
 pub const MAX_REFERRERS_OF_OWNER: usize = 1_000;
 
 /// Classes that a link has room for in one quarter of an hour; of further ones only known bots are set apart from people.
-pub const MAX_CLASSES_OF_QUARTER: u64 = 1_000;
+pub const MAX_CLASSES_OF_INTERVAL: u64 = 1_000;
 
 /// Classes that the database has room for; likewise.
 pub(super) const MAX_CLASSES: i32 = 5_000_000;
@@ -77,7 +77,7 @@ pub struct Breakdown {
 #[async_trait]
 pub trait Details: Send + Sync {
     /// Sums some of the classes that were noted since, in a short step. Those of deleted links are dropped. Up to `rows_per_day`
-    /// rows of quarters of an hour are new on one day, beside up to three for each link and quarter: of clicks for whose class
+    /// rows of quarters of an hour are new on one day, beside up to three for each link and interval: of clicks for whose class
     /// there is no room, only whether they are by a known bot is kept. Returns whether more are left.
     async fn sum_details(&self, rows_per_day: u64) -> Result<bool, StoreError>;
 
@@ -105,7 +105,7 @@ pub(super) fn day_of(interval: i32) -> i32 {
     interval - interval.rem_euclid(DAY)
 }
 
-/// A range as whole days and the quarters before and after them, each from its start to before its end.
+/// A range as whole days and the intervals before and after them, each from its start to before its end.
 pub(super) struct Spans {
     pub(super) before: Range<i32>,
     pub(super) days: Range<i32>,
@@ -173,7 +173,7 @@ pub(super) type BreakdownRow = (String, i64, i64, i64, i64);
 /// Clicks of bots by interval.
 pub(super) fn bots(rows: Vec<(i64, i64)>) -> Vec<(Interval, u64)> {
     let bots =
-        |(quarter, clicks): (i64, i64)| (Interval::from_number(quarter), clicks.unsigned_abs());
+        |(interval, clicks): (i64, i64)| (Interval::from_number(interval), clicks.unsigned_abs());
     rows.into_iter().map(bots).collect()
 }
 
@@ -220,7 +220,7 @@ mod tests {
         fn whole_days_and_the_rest_of_a_range_are_all_of_it(start in 1_i64..1_000, length in 0_i64..1_000) {
             let range = Interval::from_number(start)..Interval::from_number(start + length);
             let Spans { before, days, after } = Spans::of(&range);
-            prop_assert!(days.clone().all(|quarter| day_of(quarter) >= days.start));
+            prop_assert!(days.clone().all(|interval| day_of(interval) >= days.start));
             prop_assert_eq!((days.start % DAY, days.end % DAY), (0, 0));
             let mut all: Vec<_> = before.chain(days).chain(after).collect();
             all.sort_unstable();

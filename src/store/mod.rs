@@ -57,7 +57,7 @@ pub use clicks::{Clicks, Compacted, ParkedBatch};
 pub use committed::{Commits, committed};
 pub use database::{Database, DiskUsage, StoreSettings, Usage};
 pub use details::{
-    Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_QUARTER,
+    Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
     MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER,
 };
 pub use failure::{OpenError, StoreError};

@@ -76,8 +76,8 @@ impl WrittenBack {
 #[async_trait]
 pub trait Series: Send + Sync {
     /// The clicks of a link by interval, of the intervals in `range`: counted ones and those in the journal, without parked
-    /// ones. The sum over all intervals is the count. Clicks with which a link was made, and those from before intervals were
-    /// noted, are in the interval in which it was made. `flushes` as in [`Clicks::counts`].
+    /// ones. The sum over all intervals is the count. Clicks with which a link was made are in the
+    /// interval in which it was made. `flushes` as in [`Clicks::counts`].
     ///
     /// [`Clicks::counts`]: super::Clicks::counts
     async fn series(

@@ -10,7 +10,7 @@ use crate::domain::{ClickClass, Dimension, LinkId};
 
 /// Classes of a batch or a part of a flush, as they wait.
 pub(super) struct Waiting {
-    pub(super) quarter: i32,
+    pub(super) interval: i32,
     pub(super) details: ClickDetails,
     /// The clicks that were counted of each link, where these may be fewer.
     pub(super) limits: Option<Vec<(LinkId, u64)>>,
@@ -53,7 +53,7 @@ impl Sums {
     pub(super) fn of(waiting: impl IntoIterator<Item = Waiting>) -> Self {
         let mut sums = Self::default();
         for Waiting {
-            quarter,
+            interval,
             details,
             limits,
         } in waiting
@@ -68,7 +68,7 @@ impl Sums {
                 clicks,
             } in details.of_links()
             {
-                sums.add((*link, quarter, Arc::clone(class)), *clicks);
+                sums.add((*link, interval, Arc::clone(class)), *clicks);
             }
         }
         sums
@@ -82,8 +82,8 @@ impl Sums {
         sums
     }
 
-    fn add(&mut self, (link, quarter, class): OfClass, clicks: u64) {
-        let of_link = self.0.entry((link, quarter)).or_default();
+    fn add(&mut self, (link, interval, class): OfClass, clicks: u64) {
+        let of_link = self.0.entry((link, interval)).or_default();
         let sum = of_link.entry(class).or_default();
         *sum = sum.saturating_add(clicks);
     }
@@ -103,12 +103,12 @@ impl Sums {
             classes.any(|class| class.value(Dimension::Referrer).is_some())
         };
         let (mut of_links, mut of_owners) = (BTreeSet::new(), BTreeSet::new());
-        for ((link, quarter), classes) in &self.0 {
+        for ((link, interval), classes) in &self.0 {
             if let Some(owner) = owners.get(&link.number())
                 && has_referrer(classes)
             {
-                of_links.insert((link.number(), day_of(*quarter)));
-                of_owners.insert((*owner, day_of(*quarter)));
+                of_links.insert((link.number(), day_of(*interval)));
+                of_owners.insert((*owner, day_of(*interval)));
             }
         }
         (of_links, of_owners)
@@ -124,8 +124,8 @@ impl Sums {
     ) -> Self {
         self.0
             .retain(|(link, _), _| owners.contains_key(&link.number()));
-        self.map_classes(|link, quarter, class, _| {
-            let (link, day) = (link.number(), day_of(quarter));
+        self.map_classes(|link, interval, class, _| {
+            let (link, day) = (link.number(), day_of(interval));
             let (Some(referrer), Some(owner)) =
                 (class.value(Dimension::Referrer), owners.get(&link))
             else {
@@ -143,20 +143,20 @@ impl Sums {
         })
     }
 
-    /// Sums by other classes, which are chosen by the link, the quarter, the class and its clicks. Of a link and quarter, those with
+    /// Sums by other classes, which are chosen by the link, the interval, the class and its clicks. Of a link and interval, those with
     /// most clicks come first, and so get room first.
     pub(super) fn map_classes(
         self,
         mut chosen: impl FnMut(LinkId, i32, Arc<ClickClass>, u64) -> Arc<ClickClass>,
     ) -> Self {
         let mut mapped = Self::default();
-        for ((link, quarter), classes) in self.0 {
+        for ((link, interval), classes) in self.0 {
             let mut classes: Vec<_> = classes.into_iter().collect();
             classes.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-            let sums = mapped.0.entry((link, quarter)).or_default();
+            let sums = mapped.0.entry((link, interval)).or_default();
             for (class, clicks) in classes {
                 *sums
-                    .entry(chosen(link, quarter, class, clicks))
+                    .entry(chosen(link, interval, class, clicks))
                     .or_default() += clicks;
             }
         }
@@ -177,8 +177,8 @@ impl Sums {
         ids: &HashMap<ClickClass, i32>,
     ) -> AddedToAll {
         let mut tables: [BTreeMap<(i64, i32, i32), u64>; 5] = Default::default();
-        for ((link, quarter), classes) in &self.0 {
-            let (link, day) = (link.number(), day_of(*quarter));
+        for ((link, interval), classes) in &self.0 {
+            let (link, day) = (link.number(), day_of(*interval));
             let Some(owner) = owners.get(&link) else {
                 continue;
             };
@@ -187,12 +187,12 @@ impl Sums {
                     continue;
                 };
                 let mut add = |table: usize, key| *tables[table].entry(key).or_default() += clicks;
-                add(0, (link, *quarter, *id));
+                add(0, (link, *interval, *id));
                 add(1, (link, day, *id));
-                add(2, (*owner, *quarter, *id));
+                add(2, (*owner, *interval, *id));
                 add(3, (*owner, day, *id));
                 if class.is_bot() {
-                    add(4, (link, *quarter, 0));
+                    add(4, (link, *interval, 0));
                 }
             }
         }

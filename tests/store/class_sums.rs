@@ -22,7 +22,7 @@ impl Numbers {
         (mixed ^ (mixed >> 31)) % end
     }
 
-    fn quarter(&mut self) -> i64 {
+    fn interval(&mut self) -> i64 {
         DAY + i64::try_from(self.below(DAYS * 96)).unwrap()
     }
 
@@ -31,15 +31,15 @@ impl Numbers {
     }
 }
 
-/// Every click: the link, its quarter, its country.
+/// Every click: the link, its interval, its country.
 type Clicks = Vec<(LinkId, i64, String, u64)>;
 
-/// Counts clicks of both links in random quarters, which are in no order: all but the first come late.
+/// Counts clicks of both links in random intervals, which are in no order: all but the first come late.
 async fn click(store: &Store, numbers: &mut Numbers, links: [LinkId; 2], first: u64) -> Clicks {
     let mut clicks = Clicks::new();
     for number in first..first + 40 {
         let link = numbers.one_of(&links);
-        let quarter = numbers.quarter();
+        let interval = numbers.interval();
         let country = numbers.one_of(&["DE", "FR", "IN", "US"]);
         let class = ClickClass::unknown()
             .with(Dimension::Country, Some(country))
@@ -47,10 +47,10 @@ async fn click(store: &Store, numbers: &mut Numbers, links: [LinkId; 2], first: 
         let times = 1 + numbers.below(9);
         count(
             store,
-            &batch(number, quarter, &[(link, &Arc::new(class), times)]),
+            &batch(number, interval, &[(link, &Arc::new(class), times)]),
         )
         .await;
-        clicks.push((link, quarter, country.into(), times));
+        clicks.push((link, interval, country.into(), times));
     }
     sum(store).await;
     clicks
@@ -59,19 +59,19 @@ async fn click(store: &Store, numbers: &mut Numbers, links: [LinkId; 2], first: 
 /// Compares breakdowns of random ranges, of whole days and of today's kind, which ends after the newest click.
 async fn compare(store: &Store, numbers: &mut Numbers, of: ClicksOf, clicks: &Clicks) {
     for case in 0..60 {
-        let (one, other) = (numbers.quarter(), numbers.quarter() + 1);
+        let (one, other) = (numbers.interval(), numbers.interval() + 1);
         let (mut start, mut end) = (one.min(other), one.max(other));
         match case % 3 {
             0 => (start, end) = (start - start % 96, end - end % 96),
             1 => {
-                let newest = clicks.iter().map(|(_, quarter, ..)| *quarter).max();
+                let newest = clicks.iter().map(|(_, interval, ..)| *interval).max();
                 end = newest.unwrap() + 1;
             }
             _ => (),
         }
         let mut expected = BTreeMap::<&str, u64>::new();
-        for (_, quarter, country, times) in clicks {
-            if (start..end).contains(quarter) {
+        for (_, interval, country, times) in clicks {
+            if (start..end).contains(interval) {
                 *expected.entry(country).or_default() += times;
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shunt::domain::{ClickClass, Dimension};
-use shunt::store::{ClicksOf, MAX_CLASSES_OF_QUARTER};
+use shunt::store::{ClicksOf, MAX_CLASSES_OF_INTERVAL};
 
 use crate::backend::{both_stores, link, user};
 use crate::details::{DAY, NOON, batch, breakdown, count, query, row, sum, sum_within};
@@ -24,7 +24,7 @@ fn agents(name: &str, number: u64) -> Vec<Arc<ClickClass>> {
 }
 
 both_stores! {
-    async fn a_link_has_room_for_so_many_classes_in_a_quarter_and_bots_are_set_apart_from_people_past_it(store) {
+    async fn a_link_has_room_for_so_many_classes_in_an_interval_and_bots_are_set_apart_from_people_past_it(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let (first, random) = (agents("first", 1), agents("random", 1_200));
@@ -39,13 +39,13 @@ both_stores! {
         let found = store.details.breakdown(&asked).await.unwrap();
         assert_eq!((found.total.clicks, found.total.people), (1_204, 1_080), "every click, and bots among them");
         // Those of which the browser is not known have a row of their own.
-        assert_eq!(found.rows.len() as u64, MAX_CLASSES_OF_QUARTER + 1);
+        assert_eq!(found.rows.len() as u64, MAX_CLASSES_OF_INTERVAL + 1);
         let of = |name: Option<&str>| found.rows.iter().find(|(value, _)| value.as_deref() == name).unwrap().1.clicks;
-        assert_eq!((of(Some("first0")), of(None)), (4, 1_200 - (MAX_CLASSES_OF_QUARTER - 1)));
-        // The next quarter has room again.
+        assert_eq!((of(Some("first0")), of(None)), (4, 1_200 - (MAX_CLASSES_OF_INTERVAL - 1)));
+        // The next interval has room again.
         count(&store, &batch(4, NOON + 1, &[(id, &random[0], 1), (id, &random[999], 1)])).await;
         sum(&store).await;
-        assert_eq!(store.details.breakdown(&asked).await.unwrap().rows.len() as u64, MAX_CLASSES_OF_QUARTER + 2);
+        assert_eq!(store.details.breakdown(&asked).await.unwrap().rows.len() as u64, MAX_CLASSES_OF_INTERVAL + 2);
     }
 
     async fn a_day_has_room_for_so_many_rows_over_all_links(store) {
@@ -81,9 +81,9 @@ both_stores! {
         let agents = agents("agent", 3);
         // As if so many had come since.
         let fill = if store.is_sqlite() {
-            "INSERT INTO click_detail_queue (id, quarter, details) VALUES (1, 1920048, x''), (100001, 1920048, x'')"
+            "INSERT INTO click_detail_queue (id, interval, details) VALUES (1, 1920048, x''), (100001, 1920048, x'')"
         } else {
-            "INSERT INTO click_detail_queue (quarter, details) VALUES (1920048, ''); SELECT setval('click_detail_queue_id_seq', 100001)"
+            "INSERT INTO click_detail_queue (interval, details) VALUES (1920048, ''); SELECT setval('click_detail_queue_id_seq', 100001)"
         };
         store.by_hand(fill).await;
         count(&store, &batch(1, NOON, &[(id, &agents[1], 3)])).await;

@@ -223,13 +223,13 @@ both_stores! {
         assert_eq!(breakdown(&store, &query(ClicksOf::Link(id), Dimension::Country)).await, []);
     }
 
-    async fn a_breakdown_is_of_just_the_quarters_that_are_asked_for(store) {
+    async fn a_breakdown_is_of_just_the_intervals_that_are_asked_for(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let known = class("example.com", "DE", false);
-        let quarters = [DAY - 1, DAY, NOON, DAY + 95, DAY + 96, DAY + 2 * 96 + 5];
-        for (number, quarter) in (1..).zip(quarters) {
-            count(&store, &batch(number, quarter, &[(id, &known, 10_u64.pow(u32::try_from(number).unwrap() - 1))])).await;
+        let intervals = [DAY - 1, DAY, NOON, DAY + 95, DAY + 96, DAY + 2 * 96 + 5];
+        for (number, interval) in (1..).zip(intervals) {
+            count(&store, &batch(number, interval, &[(id, &known, 10_u64.pow(u32::try_from(number).unwrap() - 1))])).await;
         }
         sum(&store).await;
         for (start, end, clicks) in [
@@ -248,7 +248,7 @@ both_stores! {
             }
         }
         let before = Interval::from_number(DAY + 96);
-        assert_eq!(store.details.prune_details(before, 100).await.unwrap(), 8, "four quarters of the link and of its owner");
+        assert_eq!(store.details.prune_details(before, 100).await.unwrap(), 8, "four intervals of the link and of its owner");
         let mut asked = query(ClicksOf::Link(id), Dimension::Country);
         assert_eq!(breakdown(&store, &asked).await, [row("DE", 111_111, 111_111)]);
         asked.range = Interval::from_number(DAY)..Interval::from_number(DAY + 96);

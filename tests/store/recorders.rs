@@ -89,7 +89,7 @@ async fn a_repetition_beside_the_original_waits_for_it_and_counts_nothing() {
         let mut first = PgConnection::connect(&url).await.unwrap();
         let mut observer = PgConnection::connect(&url).await.unwrap();
         let mut original = first.begin().await.unwrap();
-        sqlx::query("SELECT append_clicks(7, 1, NULL, ARRAY[$1], ARRAY[3::bigint])")
+        sqlx::query("SELECT append_clicks(7, 1, NULL, ARRAY[$1], ARRAY[3::bigint], 1, NULL)")
             .bind(clicked.number())
             .execute(&mut *original)
             .await
@@ -117,7 +117,7 @@ async fn a_repetition_that_waited_while_the_original_was_compacted_counts_nothin
         let mut observer = PgConnection::connect(&url).await.unwrap();
         // In one transaction, so that the repetition waits for both.
         let mut original = first.begin().await.unwrap();
-        sqlx::query("SELECT append_clicks(7, 1, NULL, ARRAY[$1], ARRAY[3::bigint], 1)")
+        sqlx::query("SELECT append_clicks(7, 1, NULL, ARRAY[$1], ARRAY[3::bigint], 1, NULL)")
             .bind(clicked.number())
             .execute(&mut *original)
             .await

@@ -338,9 +338,9 @@ async fn a_start_goes_on_where_the_database_ends_its_first_questions() {
     )
     .await;
     let ended = async {
-        while waiting_for(&mut observer, "data_sets USING (epoch) WHERE held").await == 0 {}
+        while waiting_for(&mut observer, "data_sets USING (epoch) WHERE parked").await == 0 {}
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
-            AND wait_event_type = 'Lock' AND query LIKE '%WHERE held%'";
+            AND wait_event_type = 'Lock' AND query LIKE '%WHERE parked%'";
         sqlx::raw_sql(end).execute(&mut observer).await.unwrap();
         lock.rollback().await.unwrap();
     };

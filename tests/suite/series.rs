@@ -253,48 +253,6 @@ async fn a_batch_in_doubt_is_settled_hours_later_in_its_own_interval() {
 }
 
 #[tokio::test]
-async fn a_flush_that_an_instance_of_the_version_before_began_is_written_whole() {
-    let mut pipeline = Pipeline::new().await;
-    pipeline.record(NOON, 1).await;
-    pipeline.flush().await;
-    // It notes no interval, has the lease, and has read what is under way.
-    let mut connection = pipeline.server.connection().await;
-    let mut by_before = redis::pipe();
-    let link = pipeline.link.number();
-    let epoch = pipeline.shard().term().unwrap().epoch.clone();
-    by_before
-        .hincr("{s}:pending", link, 2)
-        .hincr("{s}:state", "flush", 1)
-        .rename("{s}:pending", format!("{{s}}:flush:{epoch}:2"))
-        .sadd("{s}:flushing", 2)
-        .set("{s}:flusher", "before");
-    by_before.exec_async(&mut connection).await.unwrap();
-    pipeline.record(NOON + 2, 10).await;
-    pipeline.record(NOON + 1, 20).await;
-    pipeline.record(NOON + 1, 30).await;
-    assert_eq!(
-        pipeline.flushes_under_way().await,
-        3,
-        "no click is added to what it may have read"
-    );
-    let waiting: Vec<u64> = pipeline
-        .series()
-        .await
-        .iter()
-        .map(|(_, clicks)| *clicks)
-        .collect();
-    assert_eq!(waiting.iter().sum::<u64>(), 63);
-    let _: () = connection.del("{s}:flusher").await.unwrap();
-    // The second one takes what is pending: it was not taken beside an unfinished flush.
-    pipeline.flush().await;
-    pipeline.flush().await;
-    let series = pipeline.series().await;
-    assert!(series.contains(&(NOON + 1, 50)), "{series:?}");
-    assert!(series.contains(&(NOON + 2, 10)), "{series:?}");
-    assert_eq!(series.iter().map(|(_, clicks)| clicks).sum::<u64>(), 63);
-}
-
-#[tokio::test]
 async fn no_click_joins_a_late_flush_that_was_read_under_a_lease_which_has_expired() {
     let mut pipeline = Pipeline::new().await;
     pipeline.record(NOON, 1).await;
@@ -302,21 +260,20 @@ async fn no_click_joins_a_late_flush_that_was_read_under_a_lease_which_has_expir
     pipeline.record(NOON + 2, 10).await;
     pipeline.record(NOON + 1, 20).await;
     assert_eq!(pipeline.flushes_under_way().await, 1);
-    // An instance of the version before gets the lease, reads the late flush, notes neither, and is too slow to keep the lease.
+    // A flusher has read the late flush, and is too slow to keep its lease.
     let mut connection = pipeline.server.connection().await;
-    let _: () = connection.set("{s}:flusher", "before").await.unwrap();
-    let _: () = connection.del("{s}:flusher").await.unwrap();
+    let epoch = pipeline.shard().term().unwrap().epoch.clone();
+    let newest: i64 = connection.hget("{s}:state", "flush").await.unwrap();
+    let read = format!("{newest} {epoch}");
+    let _: () = connection.hset("{s}:state", "begun", read).await.unwrap();
     for _ in 0..3 {
         pipeline.record(NOON + 1, 30).await;
     }
     assert_eq!(
         pipeline.flushes_under_way().await,
         2,
-        "what it may have read stays as it is; what came later is gathered"
+        "what was read stays as it is; what came later is gathered"
     );
-    // That one gets no lease on what is being gathered; this version does.
-    let owner: String = connection.get("{s}:flusher").await.unwrap();
-    assert_eq!(owner, "late");
     pipeline.flush().await;
     pipeline.flush().await;
     let expected = [(NOON, 1), (NOON + 1, 110), (NOON + 2, 10)];

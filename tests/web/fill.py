@@ -33,34 +33,34 @@ def main() -> None:
         series = clicks_of(chance, scale=6 / (1 + place) ** 1.2, now=now)
         newest = max(series)
         database.execute(
-            "UPDATE links SET quarter = ?, clicks = ?, in_quarter = ?, created_at = ? WHERE id = ?",
+            "UPDATE links SET interval = ?, clicks = ?, in_interval = ?, created_at = ? WHERE id = ?",
             (newest, sum(series.values()), series[newest], (now - DAYS * QUARTERS_A_DAY) * 900_000_000 + place, link),
         )
-        rows = [(link, quarter, clicks) for quarter, clicks in series.items() if quarter != newest]
-        database.executemany("INSERT INTO link_series (link_id, quarter, clicks) VALUES (?, ?, ?)", rows)
+        rows = [(link, interval, clicks) for interval, clicks in series.items() if interval != newest]
+        database.executemany("INSERT INTO link_series (link_id, interval, clicks) VALUES (?, ?, ?)", rows)
         database.executemany(
-            "INSERT INTO owner_series (owner_id, quarter, clicks) SELECT owner_id, ?, ? FROM links WHERE id = ?"
-            " ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks",
-            [(quarter, clicks, link) for quarter, clicks in series.items()],
+            "INSERT INTO owner_series (owner_id, interval, clicks) SELECT owner_id, ?, ? FROM links WHERE id = ?"
+            " ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks",
+            [(interval, clicks, link) for interval, clicks in series.items()],
         )
         visitors_of(random.Random(place), database, link, series)
     database.commit()
 
 
 def visitors_of(chance: random.Random, database: sqlite3.Connection, link: int, series: dict[int, int]) -> None:
-    """Gives each click a class, and adds the sums by the quarter and by the day, of the link and of its owner."""
+    """Gives each click a class, and adds the sums by the interval and by the day, of the link and of its owner."""
     def some(weights: dict, clicks: int) -> list:
         return chance.choices(list(weights), list(weights.values()), k=clicks)
 
     (owner,) = database.execute("SELECT owner_id FROM links WHERE id = ?", (link,)).fetchone()
     sums, days, bots = Counter(), Counter(), Counter()
-    for quarter, clicks in series.items():
+    for interval, clicks in series.items():
         visitors = zip(some(REFERRERS, clicks), some(COUNTRIES, clicks), some(AGENTS, clicks), strict=True)
         for referrer, country, agent in visitors:
             values = (referrer, country, *agent)
-            sums[quarter, values] += 1
-            days[quarter - quarter % QUARTERS_A_DAY, values] += 1
-            bots[quarter] += agent[-1] == "true"
+            sums[interval, values] += 1
+            days[interval - interval % QUARTERS_A_DAY, values] += 1
+            bots[interval] += agent[-1] == "true"
     classes = [(*values,) for _, values in days]
     columns = "referrer, country, browser, os, device, bot"
     database.executemany(f"INSERT OR IGNORE INTO click_classes ({columns}) VALUES (?, ?, ?, ?, ?, ?)", classes)
@@ -72,22 +72,22 @@ def visitors_of(chance: random.Random, database: sqlite3.Connection, link: int, 
             database.executemany(
                 f"INSERT INTO {table} ({key}, at, class_id, clicks) VALUES (?, ?, ?, ?)"
                 f" ON CONFLICT ({key}, at, class_id) DO UPDATE SET clicks = clicks + excluded.clicks", rows)
-    rows = [(link, quarter, clicks) for quarter, clicks in bots.items() if clicks > 0]
-    database.executemany("INSERT INTO link_bots (link_id, quarter, clicks) VALUES (?, ?, ?)", rows)
+    rows = [(link, interval, clicks) for interval, clicks in bots.items() if clicks > 0]
+    database.executemany("INSERT INTO link_bots (link_id, interval, clicks) VALUES (?, ?, ?)", rows)
 
 
 def clicks_of(chance: random.Random, scale: float, now: int) -> dict[int, int]:
-    """Clicks by quarter: more by day than by night, fewer at weekends, and rising slowly."""
+    """Clicks by interval: more by day than by night, fewer at weekends, and rising slowly."""
     series = {}
-    for quarter in range(now - DAYS * QUARTERS_A_DAY + 1, now + 1):
-        day, hour = divmod(quarter / 4, 24)
+    for interval in range(now - DAYS * QUARTERS_A_DAY + 1, now + 1):
+        day, hour = divmod(interval / 4, 24)
         by_day = 0.15 + max(0.0, math.sin((hour - 6) / 16 * math.pi)) if 6 <= hour <= 22 else 0.1
         # The first day of 1970 was a Thursday.
         at_weekend = 0.45 if (int(day) + 3) % 7 >= 5 else 1.0
-        growth = 0.6 + 0.4 * (quarter - now + DAYS * QUARTERS_A_DAY) / (DAYS * QUARTERS_A_DAY)
+        growth = 0.6 + 0.4 * (interval - now + DAYS * QUARTERS_A_DAY) / (DAYS * QUARTERS_A_DAY)
         clicks = int(chance.expovariate(1 / (scale * by_day * at_weekend * growth)))
         if clicks > 0:
-            series[quarter] = clicks
+            series[interval] = clicks
     return series or {now: 1}
 
 

@@ -70,15 +70,14 @@ impl RedisSnapshot {
         })
     }
 
-    /// `None` if a number is missing or out of range: no sum would be right. `now` is the interval of clicks for which an
-    /// instance of the version before noted none.
+    /// `None` if a number is missing or out of range: no sum would be right. `now` is the interval if no click is
+    /// pending.
     pub(super) fn parse(
         (newest_flush, flushing, counts, intervals): CountsReply,
         links: usize,
         now: Interval,
     ) -> Option<Self> {
         let is_whole = counts.len() == 1 + flushing.len() && intervals.len() == counts.len();
-        // The next flush notes the present one, too.
         let noted = |interval: Option<i64>| interval.map_or(now, Interval::from_number);
         let is_in_range =
             |count: &Option<u64>| count.is_none_or(|count| i64::try_from(count).is_ok());

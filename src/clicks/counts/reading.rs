@@ -62,7 +62,7 @@ impl ShardCounts {
                 return Err(CountError::Unavailable(why.into()));
             }
             let now = Interval::of(self.redis.now());
-            // The next flush notes the present interval, too, where an instance of the version before noted none.
+            // None is noted if no click is pending.
             let intervals = intervals.into_iter();
             let intervals = intervals.map(|noted| noted.map_or(now, Interval::from_number));
             // The pending clicks first: what moves on from there is in a flush that is newer, and so is found.

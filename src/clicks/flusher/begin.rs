@@ -35,15 +35,12 @@ impl Flusher {
             &keys.flushing(),
             &keys.intervals(),
             &keys.flusher(),
-            &keys.details(),
         ]);
         call.arg(term.number)
             .arg(keys.flush_prefix())
-            .arg(Interval::of(self.clock.now()).number())
             .arg(&self.name)
             .arg(LEASE.as_secs() * 1_000)
-            .arg(in_ledger)
-            .arg(keys.details_prefix());
+            .arg(in_ledger);
         let asked = Instant::now();
         let begun: Result<Option<BegunFlushes>, _> = redis.query(&call, TIMEOUT).await;
         let begun = begun.inspect_err(|failure| {

@@ -32,7 +32,7 @@ elseif tonumber(flush) < tonumber(in_ledger) or rolled_back == 'flush' then
 end
 -- Above every change that was announced before and may be lost here, so that every instance clears its cache.
 change = string.format('%d', math.max(tonumber(now), tonumber(change or 0) + 1000000))
-redis.call('HSET', data_set, 'term', term, 'life', replication_id, 'change', change, 'generation', term .. '.' .. now)
+redis.call('HSET', data_set, 'term', term, 'replication_id', replication_id, 'change', change, 'generation', term .. '.' .. now)
 redis.call('HDEL', data_set, 'rolled_back', 'elsewhere')
 redis.call('UNLINK', changes)
 return { dropped, rolled_back and 1 or 0 }

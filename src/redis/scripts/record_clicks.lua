@@ -1,12 +1,13 @@
 -- Applies one batch of clicks, once.
--- KEYS: state, pending, flushing, intervals, flusher, recorders, details. ARGV: term, prefix of flush keys, interval, recorder,
+-- KEYS: state, pending, flushing, intervals, recorders, details. ARGV: term, prefix of flush keys, interval, recorder,
 -- number of the batch, number of the recorder's last batch that was acknowledged in this term (0 if there was none), number of
 -- the newest link change that the sender knows ('' to apply the batch whatever changed), prefix of lists of classes, bytes that
 -- all classes may take, packed classes of the batch ('' if there are none), the ids of at most 1,000 links, then as many numbers
 -- of clicks.
 -- Returns the number of the newest link change, with a minus where the sender does not know it: nothing is applied then, as the
 -- clicks may be of links that may not be followed any more; and 1 if there was no room for the classes, otherwise 0.
-local recorders, details = KEYS[6], KEYS[7]
+local recorders, details = KEYS[5], KEYS[6]
+local interval = tonumber(ARGV[3])
 local recorder, number, acknowledged, known_change, details_prefix, room, packed = unpack(ARGV, 4, 10)
 
 local function details_key(of_flush)
@@ -14,23 +15,11 @@ local function details_key(of_flush)
 end
 
 -- The place of a batch that is older than the pending clicks: a flush of its interval that no flusher has read yet, or else
--- one that starts now. An instance of the version before does not note what it reads, and goes on after its lease has expired.
--- So where another one has the lease, every such batch becomes a flush of its own; and where no flusher has it, all flushes may
--- have been read, and the lease is kept from such an instance while late batches are gathered.
+-- one that starts now.
 local function late_flush(pending_interval)
-  local owner = redis.call('GET', flusher)
-  if not owner then
-    note_read(KEPT_FREE)
-  end
-  if not owner or owner == KEPT_FREE then
-    redis.call('SET', flusher, KEPT_FREE, 'PX', 10000)
-  end
-  local read, name = read_by_flusher()
-  if read and owner == name then
-    for waiting = newest_flush, read + 1, -1 do
-      if tonumber(redis.call('HGET', intervals, waiting) or 0) == interval and redis.call('SISMEMBER', flushing, waiting) == 1 then
-        return flush_key(waiting), waiting
-      end
+  for waiting = newest_flush, read_by_flusher() + 1, -1 do
+    if tonumber(redis.call('HGET', intervals, waiting) or 0) == interval and redis.call('SISMEMBER', flushing, waiting) == 1 then
+      return flush_key(waiting), waiting
     end
   end
   local started, of_pending = start_flush(), newest_flush

@@ -192,7 +192,7 @@ async fn queue_details(
     session: &mut Session,
     (details, interval): &(ClickDetails, Interval),
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO click_detail_queue (quarter, details) VALUES ($1, $2)")
+    sqlx::query("INSERT INTO click_detail_queue (interval, details) VALUES ($1, $2)")
         .bind(interval.number())
         .bind(details.packed())
         .execute(session)

@@ -40,7 +40,7 @@ macro_rules! compact {
 }
 
 const COMPACT_ANY: &str = compact!(
-    "SELECT recorder, number FROM click_journal WHERE NOT held ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED"
+    "SELECT recorder, number FROM click_journal WHERE NOT parked ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED"
 );
 
 /// The same for batches above the newest mark of recorders that are active. It reads none of the dead rows below,
@@ -51,7 +51,7 @@ const COMPACT_NEWER: &str = compact!(
          WHERE compacted_at > now() - interval '10 seconds' GROUP BY recorder
      ) mark CROSS JOIN LATERAL (
          SELECT j.recorder, j.number FROM click_journal j
-         WHERE j.recorder = mark.recorder AND j.number > mark.number AND NOT j.held
+         WHERE j.recorder = mark.recorder AND j.number > mark.number AND NOT j.parked
          ORDER BY j.number LIMIT $1 FOR UPDATE SKIP LOCKED
      ) live LIMIT $1"
 );
@@ -63,7 +63,7 @@ macro_rules! counts {
         coalesce((SELECT clicks FROM link_clicks WHERE link_id = asked.id), 0) + coalesce(j.n, 0)
     FROM unnest($1) AS asked (id) LEFT JOIN (
         SELECT id, sum(n)::bigint AS n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n)
-        WHERE NOT held AND id IN (SELECT unnest($1)) GROUP BY id
+        WHERE NOT parked AND id IN (SELECT unnest($1)) GROUP BY id
     ) j ON j.id = asked.id
     WHERE (SELECT true FROM links WHERE links.id = asked.id)
     UNION ALL
@@ -72,7 +72,7 @@ macro_rules! counts {
     UNION ALL
     SELECT 1, flush, up_to FROM data_sets WHERE epoch = $2 AND flush > $4
     UNION ALL
-    SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE held AND ($2 = '' OR epoch = $2))
+    SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE parked AND ($2 = '' OR epoch = $2))
     UNION ALL
     SELECT 3, 0, 0 WHERE $2 <> '' AND NOT EXISTS (
         SELECT FROM data_sets seen WHERE epoch = $2 AND term = $5
@@ -150,8 +150,8 @@ impl Clicks for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag, quarter, details
-             FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE held AND (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
+            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag, interval, details
+             FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE parked AND (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
         )
         .bind(recorder)
         .bind(number)
@@ -182,7 +182,7 @@ impl Clicks for PostgresStore {
         self.pool
             .run(async |session| {
                 sqlx::query(
-                    "DELETE FROM click_journal WHERE recorder = $1 AND number = $2 AND held",
+                    "DELETE FROM click_journal WHERE recorder = $1 AND number = $2 AND parked",
                 )
                 .bind(recorder.cast_signed())
                 .bind(number.cast_signed())

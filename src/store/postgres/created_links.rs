@@ -58,11 +58,11 @@ impl PostgresStore {
                          RETURNING id
                      ),
                      clicked AS (
-                         INSERT INTO link_clicks (link_id, clicks, quarter, in_quarter)
+                         INSERT INTO link_clicks (link_id, clicks, interval, in_interval)
                          SELECT id, $14::bigint, $18, $14::bigint FROM created WHERE $14::bigint > 0
                      ),
                      summed AS (
-                         INSERT INTO owner_series_log (owner_id, quarter, clicks)
+                         INSERT INTO owner_series_log (owner_id, interval, clicks)
                          SELECT $3, $18, $14::bigint FROM created WHERE $14::bigint > 0
                      ),
                      announced AS (

@@ -12,7 +12,7 @@ use crate::store::summing::{Added, class, columns};
 /// `id` and the six values.
 type ClassRow = (i32, String, String, String, String, String, String);
 
-/// The room that there is for these rows of quarters.
+/// The room that there is for these rows of intervals.
 pub(super) async fn room(
     session: &mut Session,
     rows: &Added,
@@ -27,7 +27,7 @@ pub(super) async fn room(
     .bind(&rows.classes)
     .fetch_all(&mut *session)
     .await?;
-    let of_quarters: Vec<(i64, i32, i64)> = sqlx::query_as(
+    let of_intervals: Vec<(i64, i32, i64)> = sqlx::query_as(
         "SELECT link_id, at, (SELECT count(*) FROM link_details AS d WHERE d.link_id = asked.link_id AND d.at = asked.at)
          FROM (SELECT DISTINCT link_id, at FROM unnest($1::bigint[], $2::integer[]) AS rows (link_id, at)) AS asked",
     )
@@ -38,7 +38,7 @@ pub(super) async fn room(
     let of_days: Vec<(i32, i64)> = sqlx::query_as("SELECT at, new_rows FROM click_detail_growth")
         .fetch_all(session)
         .await?;
-    Ok(Room::new(found, of_quarters, of_days, rows_per_day))
+    Ok(Room::new(found, of_intervals, of_days, rows_per_day))
 }
 
 /// Adds to the number of new rows of each day, and forgets days long before.

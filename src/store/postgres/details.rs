@@ -22,7 +22,7 @@ use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, St
 const WAITING_PER_STEP: u16 = 32;
 const CLASSES_PER_STEP: usize = 1_000;
 
-/// `id`, `quarter`, `details`, `limit_links`, `limits`.
+/// `id`, `interval`, `details`, `limit_links`, `limits`.
 type WaitingRow = (i64, i32, Vec<u8>, Option<Vec<i64>>, Option<Vec<i64>>);
 
 /// A breakdown of the sums by class that a query gives. Classes are looked up one by one: the planner, which expects a few sums,
@@ -69,10 +69,10 @@ const OF_TAG: &str = breakdown!(
 );
 
 const BOTS_OF_TAG: &str =
-    "SELECT quarter::bigint, sum(clicks)::bigint FROM link_bots JOIN links ON id = link_id
+    "SELECT interval::bigint, sum(clicks)::bigint FROM link_bots JOIN links ON id = link_id
     WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
       AND id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $5)
-      AND quarter >= $3 AND quarter < $4 GROUP BY quarter";
+      AND interval >= $3 AND interval < $4 GROUP BY interval";
 
 /// Adds rows to a table whose key is a column of this name.
 macro_rules! add {
@@ -184,7 +184,7 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
         return Ok((false, 0));
     }
     let waiting: Vec<WaitingRow> = sqlx::query_as(
-        "SELECT id, quarter, details, limit_links, limits FROM click_detail_queue ORDER BY id LIMIT $1",
+        "SELECT id, interval, details, limit_links, limits FROM click_detail_queue ORDER BY id LIMIT $1",
     )
     .bind(i64::from(WAITING_PER_STEP))
     .fetch_all(&mut *session)
@@ -240,10 +240,10 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
         (add!("owner_details", "owner_id"), added.owners),
         (add!("owner_detail_days", "owner_id"), added.owner_days),
         (
-            "INSERT INTO link_bots (link_id, quarter, clicks)
-             SELECT link_id, quarter, n FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::bigint[])
-                 AS bots (link_id, quarter, class_id, n)
-             ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_bots.clicks + excluded.clicks",
+            "INSERT INTO link_bots (link_id, interval, clicks)
+             SELECT link_id, interval, n FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::bigint[])
+                 AS bots (link_id, interval, class_id, n)
+             ON CONFLICT (link_id, interval) DO UPDATE SET clicks = link_bots.clicks + excluded.clicks",
             added.bots,
         ),
     ] {
@@ -252,7 +252,7 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
     Ok((are_more, unclassified))
 }
 
-fn as_waiting((id, quarter, packed, links, limits): WaitingRow) -> (i64, Waiting) {
+fn as_waiting((id, interval, packed, links, limits): WaitingRow) -> (i64, Waiting) {
     let limits = links.zip(limits).map(|(links, limits)| {
         let limits = links.into_iter().zip(limits);
         let limit =
@@ -260,7 +260,7 @@ fn as_waiting((id, quarter, packed, links, limits): WaitingRow) -> (i64, Waiting
         limits.filter_map(limit).collect()
     });
     let part = Waiting {
-        quarter,
+        interval,
         details: click_rows::details(Some(packed)),
         limits,
     };

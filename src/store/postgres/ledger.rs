@@ -154,7 +154,7 @@ impl Ledger for PostgresStore {
                  RETURNING up_to
              ),
              queued AS (
-                 INSERT INTO click_detail_queue (quarter, details) SELECT $9, $11 FROM noted WHERE $11::bytea IS NOT NULL
+                 INSERT INTO click_detail_queue (interval, details) SELECT $9, $11 FROM noted WHERE $11::bytea IS NOT NULL
              )
              SELECT up_to, count_clicks($6, $7, $9), CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END
              FROM noted",
@@ -202,7 +202,7 @@ impl Ledger for PostgresStore {
             sqlx::query_scalar(concat!(
                 "SELECT ",
                 micros!("now()"),
-                " WHERE NOT EXISTS (SELECT FROM click_journal WHERE held)"
+                " WHERE NOT EXISTS (SELECT FROM click_journal WHERE parked)"
             ))
             .fetch_optional(session)
             .await

@@ -150,7 +150,7 @@ impl Links for PostgresStore {
                 sqlx::query_as(concat!(
                     "SELECT ",
                     target_columns!(),
-                    ", EXISTS (SELECT FROM click_journal WHERE held) FROM links WHERE short_code = $1",
+                    ", EXISTS (SELECT FROM click_journal WHERE parked) FROM links WHERE short_code = $1",
                     not_of_deleted_user!()
                 ))
                 .bind(code.as_str())
@@ -341,8 +341,8 @@ impl Links for PostgresStore {
                              ORDER BY link_id FOR UPDATE SKIP LOCKED))
                      ),
                      series AS (
-                         DELETE FROM link_series WHERE (link_id, quarter) IN (
-                             SELECT link_id, quarter FROM link_series WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
+                         DELETE FROM link_series WHERE (link_id, interval) IN (
+                             SELECT link_id, interval FROM link_series WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
                              FOR UPDATE SKIP LOCKED)
                      ),
                      limits AS (

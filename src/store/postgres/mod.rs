@@ -120,7 +120,7 @@ macro_rules! link_columns {
             $crate::store::postgres::micros!("updated_at"),
             ", ",
             $crate::store::postgres::micros!("expires_at"),
-            ", max_clicks, removed_status::bigint, EXISTS (SELECT FROM click_journal WHERE held)"
+            ", max_clicks, removed_status::bigint, EXISTS (SELECT FROM click_journal WHERE parked)"
         )
     };
 }

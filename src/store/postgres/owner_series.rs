@@ -9,30 +9,30 @@ use super::session::Session;
 /// Rows of the log that are added up in one transaction.
 const ROWS_PER_STEP: i64 = 10_000;
 
-/// Points of all links of an owner that are counted. Bound are the owner's id and key, no tag, and the quarters.
+/// Points of all links of an owner that are counted. Bound are the owner's id and key, no tag, and the intervals.
 macro_rules! points_of_owner {
     () => {
-        "SELECT 0, '', quarter::bigint, sum(n)::bigint FROM (
-                 SELECT quarter, clicks AS n FROM owner_series WHERE owner_id = $1 AND quarter >= $4 AND quarter < $5
+        "SELECT 0, '', interval::bigint, sum(n)::bigint FROM (
+                 SELECT interval, clicks AS n FROM owner_series WHERE owner_id = $1 AND interval >= $4 AND interval < $5
                  UNION ALL
-                 SELECT quarter, clicks FROM owner_series_log WHERE owner_id = $1 AND quarter >= $4 AND quarter < $5
+                 SELECT interval, clicks FROM owner_series_log WHERE owner_id = $1 AND interval >= $4 AND interval < $5
              ) AS parts WHERE $3::text IS NULL AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
-             GROUP BY quarter HAVING sum(n) > 0"
+             GROUP BY interval HAVING sum(n) > 0"
     };
 }
 
 pub(super) use points_of_owner;
 
 /// Those of known bots among them.
-pub(super) const BOTS: &str = "SELECT quarter::bigint, sum(n)::bigint FROM (
-         SELECT quarter, bots AS n FROM owner_series WHERE owner_id = $1 AND quarter >= $3 AND quarter < $4
+pub(super) const BOTS: &str = "SELECT interval::bigint, sum(n)::bigint FROM (
+         SELECT interval, bots AS n FROM owner_series WHERE owner_id = $1 AND interval >= $3 AND interval < $4
          UNION ALL
-         SELECT quarter, bots FROM owner_series_log WHERE owner_id = $1 AND quarter >= $3 AND quarter < $4
+         SELECT interval, bots FROM owner_series_log WHERE owner_id = $1 AND interval >= $3 AND interval < $4
          UNION ALL
-         SELECT quarter, -clicks FROM deleted_details JOIN link_bots USING (link_id)
-         WHERE owner_id = $1 AND quarter >= $3 AND quarter < $4
+         SELECT interval, -clicks FROM deleted_details JOIN link_bots USING (link_id)
+         WHERE owner_id = $1 AND interval >= $3 AND interval < $4
      ) AS parts WHERE EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
-     GROUP BY quarter HAVING sum(n) > 0";
+     GROUP BY interval HAVING sum(n) > 0";
 
 /// Adds rows of the log up; returns whether there are more. Another instance may be at it: the row is the lock. The rows of the
 /// log have no key, which would make writing them a quarter dearer.
@@ -49,17 +49,17 @@ pub(super) async fn sum_log(session: &mut Session) -> Result<bool, sqlx::Error> 
     let rows: i64 = sqlx::query_scalar(
         "WITH taken AS (
              DELETE FROM owner_series_log WHERE ctid = ANY (ARRAY(SELECT ctid FROM owner_series_log LIMIT $1))
-             RETURNING owner_id, quarter, clicks, bots
+             RETURNING owner_id, interval, clicks, bots
          ),
          sums AS (
-             SELECT owner_id, quarter, sum(clicks)::bigint AS clicks, sum(bots)::bigint AS bots FROM taken
-             GROUP BY owner_id, quarter
+             SELECT owner_id, interval, sum(clicks)::bigint AS clicks, sum(bots)::bigint AS bots FROM taken
+             GROUP BY owner_id, interval
          ),
          added AS (
-             INSERT INTO owner_series SELECT owner_id, quarter, clicks, bots FROM sums
+             INSERT INTO owner_series SELECT owner_id, interval, clicks, bots FROM sums
              WHERE (clicks <> 0 OR bots <> 0) AND (SELECT true FROM users WHERE id = owner_id)
-             ORDER BY owner_id, quarter
-             ON CONFLICT (owner_id, quarter) DO UPDATE SET
+             ORDER BY owner_id, interval
+             ON CONFLICT (owner_id, interval) DO UPDATE SET
                  clicks = owner_series.clicks + excluded.clicks, bots = owner_series.bots + excluded.bots
          )
          SELECT count(*) FROM taken",

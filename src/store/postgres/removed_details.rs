@@ -6,7 +6,7 @@ use super::session::Session;
 /// How long a deleted link's rows stay: no summing takes so long that saw the link.
 const REMOVED_AFTER_SECONDS: i32 = 60;
 
-/// Removes rows of quarters or days of deleted links, and subtracts them from the sums of their owners.
+/// Removes rows of intervals or days of deleted links, and subtracts them from the sums of their owners.
 macro_rules! remove {
     ($of_links:literal, $of_owners:literal) => {
         concat!(
@@ -51,8 +51,8 @@ pub(super) async fn remove_of_deleted(
         remove!("link_details", "owner_details"),
         remove!("link_detail_days", "owner_detail_days"),
         "WITH gone AS (
-             DELETE FROM link_bots WHERE (link_id, quarter) IN
-                 (SELECT link_id, quarter FROM link_bots WHERE link_id = ANY ($1) LIMIT $2)
+             DELETE FROM link_bots WHERE (link_id, interval) IN
+                 (SELECT link_id, interval FROM link_bots WHERE link_id = ANY ($1) LIMIT $2)
              RETURNING 1
          )
          SELECT count(*) FROM gone",

@@ -16,15 +16,15 @@ const SERIES: &str = concat!(
     counts!(),
     "
     UNION ALL
-    SELECT 5, quarter, clicks FROM link_series WHERE link_id = ANY ($1) AND quarter >= $6 AND quarter < $7
+    SELECT 5, interval, clicks FROM link_series WHERE link_id = ANY ($1) AND interval >= $6 AND interval < $7
     UNION ALL
     SELECT 5, at, n FROM (
-        SELECT quarter AS at, in_quarter AS n FROM link_clicks WHERE link_id = ANY ($1)
+        SELECT interval AS at, in_interval AS n FROM link_clicks WHERE link_id = ANY ($1)
         UNION ALL
-        SELECT quarter, n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) WHERE NOT held AND id = ANY ($1)
+        SELECT interval, n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) WHERE NOT parked AND id = ANY ($1)
     ) AS newest WHERE at >= $6 AND at < $7
     UNION ALL
-    SELECT 6, quarter, clicks FROM link_bots WHERE link_id = ANY ($1) AND quarter >= $6 AND quarter < $7"
+    SELECT 6, interval, clicks FROM link_bots WHERE link_id = ANY ($1) AND interval >= $6 AND interval < $7"
 );
 
 /// Whether a row of `links` is one of those that are asked for.
@@ -35,20 +35,20 @@ macro_rules! is_wanted {
     };
 }
 
-/// Points of the links of an owner with a tag that are counted. Each part has a condition on its quarters alone, so that those
+/// Points of the links of an owner with a tag that are counted. Each part has a condition on its intervals alone, so that those
 /// of a short range are found first, and few links are looked up.
 macro_rules! points_of_tag {
     () => {
         concat!(
-    "SELECT 0, '', quarter::bigint, sum(link_series.clicks)::bigint FROM link_series JOIN links ON links.id = link_id
-    WHERE quarter >= $4 AND quarter < $5 AND ",
+    "SELECT 0, '', interval::bigint, sum(link_series.clicks)::bigint FROM link_series JOIN links ON links.id = link_id
+    WHERE interval >= $4 AND interval < $5 AND ",
     is_wanted!(),
-    " GROUP BY quarter
+    " GROUP BY interval
     UNION ALL
-    SELECT 0, '', quarter::bigint, sum(in_quarter)::bigint FROM link_clicks JOIN links ON links.id = link_id
-    WHERE quarter >= $4 AND quarter < $5 AND ",
+    SELECT 0, '', interval::bigint, sum(in_interval)::bigint FROM link_clicks JOIN links ON links.id = link_id
+    WHERE interval >= $4 AND interval < $5 AND ",
     is_wanted!(),
-    " GROUP BY quarter"
+    " GROUP BY interval"
         )
     };
 }
@@ -62,8 +62,8 @@ macro_rules! owner_series {
     "
     UNION ALL
     SELECT 0, '', at, sum(n)::bigint FROM (
-        SELECT quarter::bigint AS at, n
-        FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) JOIN links USING (id) WHERE NOT held AND ",
+        SELECT interval::bigint AS at, n
+        FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) JOIN links USING (id) WHERE NOT parked AND ",
     is_wanted!(),
     "
     ) AS newest WHERE at >= $4 AND at < $5 GROUP BY at
@@ -74,7 +74,7 @@ macro_rules! owner_series {
         + 2 * EXISTS (SELECT FROM data_sets other WHERE other.tag = seen.tag AND drains_until > now())::int
     FROM data_sets seen
     UNION ALL
-    SELECT DISTINCT 3, coalesce(epoch, ''), 0::bigint, 0::bigint FROM click_journal WHERE held
+    SELECT DISTINCT 3, coalesce(epoch, ''), 0::bigint, 0::bigint FROM click_journal WHERE parked
     UNION ALL
     SELECT 4, '', links.id, 0::bigint FROM unnest($6::bigint[]) AS asked (id) JOIN links USING (id) WHERE ",
     is_wanted!()

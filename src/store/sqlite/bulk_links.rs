@@ -112,7 +112,7 @@ async fn insert(
 ) -> Result<HashMap<String, i64>, StoreError> {
     let mut query = QueryBuilder::<Sqlite>::new(
         "INSERT INTO links (short_code, target_url, owner_id, created_at,
-             is_active, title, tags, expires_at, max_clicks, forward_query, clicks, in_quarter, quarter)
+             is_active, title, tags, expires_at, max_clicks, forward_query, clicks, in_interval, interval)
          SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, column11, column12 FROM (",
     );
     query.push_values(links, |mut row, link| {

@@ -38,7 +38,7 @@ const SUMS_PER_STEP: usize = 128;
 /// The mark from which on all sums are added.
 const ALL: i64 = i64::MAX;
 
-/// `id`, `quarter`, `details`, `limits`.
+/// `id`, `interval`, `details`, `limits`.
 type TakenRow = (i64, i32, Vec<u8>, Option<String>);
 
 /// Adds rows to a table whose key is a column of this name.
@@ -140,7 +140,7 @@ impl ClassSums {
     /// The next rows that are taken.
     async fn taken(&self, after: Option<i64>) -> Result<Vec<TakenRow>, StoreError> {
         let rows = sqlx::query_as(
-            "SELECT id, quarter, details, limits FROM click_details_taken WHERE id > ?1 ORDER BY id LIMIT ?2",
+            "SELECT id, interval, details, limits FROM click_details_taken WHERE id > ?1 ORDER BY id LIMIT ?2",
         )
         .bind(after.unwrap_or(i64::MIN))
         .bind(ROWS_PER_STEP)
@@ -161,8 +161,8 @@ impl ClassSums {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
         for statement in [
-            "INSERT INTO click_details_taken (id, quarter, details, limits)
-             SELECT id, quarter, details, limits FROM click_detail_queue ORDER BY id LIMIT ?1",
+            "INSERT INTO click_details_taken (id, interval, details, limits)
+             SELECT id, interval, details, limits FROM click_detail_queue ORDER BY id LIMIT ?1",
             "DELETE FROM click_detail_queue WHERE id IN (SELECT id FROM click_detail_queue ORDER BY id LIMIT ?1)",
         ] {
             sqlx::query(statement)
@@ -217,9 +217,9 @@ impl ClassSums {
             (add!("owner_details", "owner_id"), added.owners),
             (add!("owner_detail_days", "owner_id"), added.owner_days),
             (
-                "INSERT INTO link_bots (link_id, quarter, clicks)
+                "INSERT INTO link_bots (link_id, interval, clicks)
                  SELECT value ->> 0, value ->> 1, value ->> 3 FROM json_each(?1) WHERE true
-                 ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks",
+                 ON CONFLICT (link_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks",
                 added.bots,
             ),
         ] {
@@ -266,7 +266,7 @@ impl ClassSums {
 impl Summing {
     /// Adds the classes of a row. Those that cannot be read are not known: the clicks are counted.
     fn gather(&mut self, row: TakenRow, classes: &mut KnownClasses) -> Result<(), StoreError> {
-        let (_, quarter, packed, limits) = row;
+        let (_, interval, packed, limits) = row;
         let mut details = classes.parse(&packed).unwrap_or_default();
         if let Some(limits) = limits {
             details = details.fitted_to(&from_json(&limits)?);
@@ -277,7 +277,7 @@ impl Summing {
                 class,
                 clicks,
             } = part;
-            let sum = self.rest.entry((*link, quarter, Arc::clone(class)));
+            let sum = self.rest.entry((*link, interval, Arc::clone(class)));
             let sum = sum.or_default();
             *sum = sum.saturating_add(*clicks);
         }

@@ -31,11 +31,11 @@ macro_rules! counts {
     () => {
         "WITH asked AS (SELECT value AS id FROM json_each(?1)),
     journal AS MATERIALIZED (
-        SELECT CAST(pair.key AS INTEGER) AS id, quarter, sum(pair.value) AS n
-        FROM click_journal LEFT JOIN folding_cuts USING (recorder), json_each(clicks) AS pair
-        WHERE NOT held AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked)
+        SELECT CAST(pair.key AS INTEGER) AS id, interval, sum(pair.value) AS n
+        FROM click_journal LEFT JOIN compaction_cuts USING (recorder), json_each(clicks) AS pair
+        WHERE NOT parked AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked)
           AND (last_batch IS NULL OR number > last_batch
-               OR CAST(pair.key AS INTEGER) > (SELECT up_to FROM folding))
+               OR CAST(pair.key AS INTEGER) > (SELECT up_to FROM compaction))
         GROUP BY 1, 2
     )
     SELECT 0, links.id, links.clicks + coalesce((SELECT sum(n) FROM journal WHERE journal.id = links.id), 0)
@@ -46,7 +46,7 @@ macro_rules! counts {
     UNION ALL
     SELECT 1, flush, up_to FROM data_sets WHERE epoch = ?2 AND flush > ?4
     UNION ALL
-    SELECT 2, 0, 0 WHERE EXISTS (SELECT 1 FROM click_journal WHERE held AND (?2 = '' OR epoch = ?2))
+    SELECT 2, 0, 0 WHERE EXISTS (SELECT 1 FROM click_journal WHERE parked AND (?2 = '' OR epoch = ?2))
     UNION ALL
     SELECT 3, 0, 0 WHERE ?2 <> '' AND NOT EXISTS (
         SELECT 1 FROM data_sets AS seen WHERE epoch = ?2 AND term = ?5
@@ -67,7 +67,7 @@ impl Clicks for SqliteStore {
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
         // One statement: recorders' marks are written later, when a batch leaves the journal.
         sqlx::query(
-            "INSERT INTO click_journal (recorder, number, held, epoch, clicks, quarter, details) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4, ?5, ?6
+            "INSERT INTO click_journal (recorder, number, parked, epoch, clicks, interval, details) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4, ?5, ?6
              WHERE NOT EXISTS (SELECT 1 FROM click_recorders WHERE recorder = ?1 AND last_batch >= ?2)
                AND NOT EXISTS (SELECT 1 FROM click_journal WHERE recorder = ?1 AND number >= ?2)",
         )
@@ -94,8 +94,8 @@ impl Clicks for SqliteStore {
     ) -> Result<Vec<ParkedBatch>, StoreError> {
         let (recorder, number) = click_rows::batch_key(after);
         let found: Vec<ParkedRow> = sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), clicks, tag, quarter, details
-             FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE held AND (recorder, number) > (?1, ?2) ORDER BY recorder, number LIMIT ?3",
+            "SELECT recorder, number, coalesce(epoch, ''), clicks, tag, interval, details
+             FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE parked AND (recorder, number) > (?1, ?2) ORDER BY recorder, number LIMIT ?3",
         )
         .bind(recorder)
         .bind(number)
@@ -123,7 +123,7 @@ impl Clicks for SqliteStore {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
         let released =
-            sqlx::query("DELETE FROM click_journal WHERE recorder = ?1 AND number = ?2 AND held")
+            sqlx::query("DELETE FROM click_journal WHERE recorder = ?1 AND number = ?2 AND parked")
                 .bind(recorder.cast_signed())
                 .bind(number.cast_signed())
                 .execute(&mut *transaction)

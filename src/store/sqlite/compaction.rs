@@ -1,7 +1,7 @@
 //! Compaction of the journal into the links, in short steps.
 //!
 //! SQLite has one writer, and clicks wait for it. So a reader sums up the journal, and the sums are written some links
-//! at a time, by rising id. The row in `folding` says up to which link they are written, in the same transaction; counts
+//! at a time, by rising id. The row in `compaction` says up to which link they are written, in the same transaction; counts
 //! leave out what it covers. After a crash, compaction goes on from there, in this process or another.
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ struct Compaction {
 /// A recorder, and up to which of its batches a compaction goes.
 type Cut = (i64, i64);
 
-/// `number`, `clicks` and `quarter` of a batch.
+/// `number`, `clicks` and `interval` of a batch.
 type JournalRow = (i64, String, i64);
 
 impl Compactor {
@@ -93,7 +93,7 @@ impl Compactor {
         let Some((number, up_to)) = self.newest_compaction().await? else {
             return Ok(None);
         };
-        let cuts: Vec<Cut> = sqlx::query_as("SELECT recorder, last_batch FROM folding_cuts")
+        let cuts: Vec<Cut> = sqlx::query_as("SELECT recorder, last_batch FROM compaction_cuts")
             .fetch_all(&mut *self.log.background().await?)
             .await?;
         let mut rest = BTreeMap::new();
@@ -127,7 +127,7 @@ impl Compactor {
     /// `None` when there is nothing to compact.
     async fn newest_compaction(&self) -> Result<Option<(i64, i64)>, StoreError> {
         let is_wanted: bool = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM folding_cuts) OR EXISTS (SELECT 1 FROM click_journal WHERE NOT held)",
+            "SELECT EXISTS (SELECT 1 FROM compaction_cuts) OR EXISTS (SELECT 1 FROM click_journal WHERE NOT parked)",
         )
         .fetch_one(&mut *self.log.background().await?)
         .await?;
@@ -137,7 +137,7 @@ impl Compactor {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
         let under_way = sqlx::query_as(
-            "SELECT number, up_to FROM folding WHERE EXISTS (SELECT 1 FROM folding_cuts)",
+            "SELECT number, up_to FROM compaction WHERE EXISTS (SELECT 1 FROM compaction_cuts)",
         )
         .fetch_optional(&mut *transaction)
         .await?;
@@ -153,15 +153,15 @@ impl Compactor {
                  FROM recorders WHERE id IS NOT NULL
              ),
              newest AS (
-                 SELECT id, (SELECT max(number) FROM click_journal WHERE recorder = id AND NOT held) AS number
+                 SELECT id, (SELECT max(number) FROM click_journal WHERE recorder = id AND NOT parked) AS number
                  FROM recorders WHERE id IS NOT NULL
              )
-             INSERT INTO folding_cuts SELECT id, number FROM newest WHERE number IS NOT NULL",
+             INSERT INTO compaction_cuts SELECT id, number FROM newest WHERE number IS NOT NULL",
         )
         .execute(&mut *transaction)
         .await?;
         let started = sqlx::query_as(
-            "INSERT INTO folding (only_one, number, up_to) VALUES (1, 1, 0)
+            "INSERT INTO compaction (only_one, number, up_to) VALUES (1, 1, 0)
              ON CONFLICT (only_one) DO UPDATE SET number = number + 1, up_to = 0 RETURNING number, up_to",
         )
         .fetch_all(&mut *transaction)
@@ -178,8 +178,8 @@ impl Compactor {
         last: i64,
     ) -> Result<Vec<JournalRow>, StoreError> {
         let batches = sqlx::query_as(
-            "SELECT number, clicks, quarter FROM click_journal
-             WHERE recorder = ?1 AND number > ?2 AND number <= ?3 AND NOT held ORDER BY number LIMIT ?4",
+            "SELECT number, clicks, interval FROM click_journal
+             WHERE recorder = ?1 AND number > ?2 AND number <= ?3 AND NOT parked ORDER BY number LIMIT ?4",
         )
         .bind(recorder)
         .bind(after)
@@ -204,12 +204,13 @@ impl Compactor {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
         // Unless another process that has this file went on meanwhile: then its mark is where to go on.
-        let moved = sqlx::query("UPDATE folding SET up_to = ?1 WHERE number = ?2 AND up_to < ?3")
-            .bind(up_to)
-            .bind(compaction.number)
-            .bind(part[0].0.number())
-            .execute(&mut *transaction)
-            .await?;
+        let moved =
+            sqlx::query("UPDATE compaction SET up_to = ?1 WHERE number = ?2 AND up_to < ?3")
+                .bind(up_to)
+                .bind(compaction.number)
+                .bind(part[0].0.number())
+                .execute(&mut *transaction)
+                .await?;
         if moved.rows_affected() == 0 {
             return Ok((None, Compacted::default()));
         }
@@ -237,7 +238,7 @@ impl Compactor {
         let mut transaction = writer.begin_immediate().await?;
         // As above: another process may have done this, too, and be compacting later batches.
         let is_current: bool = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM folding, folding_cuts WHERE folding.number = ?1 AND recorder = ?2)",
+            "SELECT EXISTS (SELECT 1 FROM compaction, compaction_cuts WHERE compaction.number = ?1 AND recorder = ?2)",
         )
         .bind(compaction.number)
         .bind(recorder)
@@ -249,7 +250,7 @@ impl Compactor {
         let up_to: Option<i64> = sqlx::query_scalar(
             "SELECT max(number) FROM (
                  SELECT number FROM click_journal
-                 WHERE recorder = ?1 AND number <= ?2 AND NOT held ORDER BY number LIMIT ?3)",
+                 WHERE recorder = ?1 AND number <= ?2 AND NOT parked ORDER BY number LIMIT ?3)",
         )
         .bind(recorder)
         .bind(last)
@@ -268,16 +269,16 @@ impl Compactor {
             .execute(&mut *transaction)
             .await?;
             sqlx::query(
-                "INSERT INTO click_detail_queue (quarter, details)
-                 SELECT quarter, details FROM click_journal
-                 WHERE recorder = ?1 AND number <= ?2 AND NOT held AND details IS NOT NULL",
+                "INSERT INTO click_detail_queue (interval, details)
+                 SELECT interval, details FROM click_journal
+                 WHERE recorder = ?1 AND number <= ?2 AND NOT parked AND details IS NOT NULL",
             )
             .bind(recorder)
             .bind(up_to)
             .execute(&mut *transaction)
             .await?;
             sqlx::query(
-                "DELETE FROM click_journal WHERE recorder = ?1 AND number <= ?2 AND NOT held",
+                "DELETE FROM click_journal WHERE recorder = ?1 AND number <= ?2 AND NOT parked",
             )
             .bind(recorder)
             .bind(up_to)
@@ -285,7 +286,7 @@ impl Compactor {
             .await?;
         }
         if up_to.is_none_or(|up_to| up_to == last) {
-            sqlx::query("DELETE FROM folding_cuts WHERE recorder = ?1")
+            sqlx::query("DELETE FROM compaction_cuts WHERE recorder = ?1")
                 .bind(recorder)
                 .execute(&mut *transaction)
                 .await?;

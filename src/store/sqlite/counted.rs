@@ -18,13 +18,13 @@ pub(super) async fn count(
     let clicks = to_json(clicks);
     for statement in [
         // First those that come late, while it can be seen that they do.
-        "INSERT INTO link_series (link_id, quarter, clicks)
+        "INSERT INTO link_series (link_id, interval, clicks)
          SELECT links.id, ?2, pair.value FROM json_each(?1) AS pair JOIN links ON links.id = CAST(pair.key AS INTEGER)
-         WHERE links.quarter > ?2
-         ON CONFLICT (link_id, quarter) DO UPDATE SET clicks = link_series.clicks + excluded.clicks",
-        "UPDATE links SET clicks = links.clicks + pair.value, quarter = max(quarter, ?2),
-             in_quarter = CASE WHEN quarter = ?2 THEN in_quarter + pair.value WHEN quarter < ?2 THEN pair.value
-                 ELSE in_quarter END
+         WHERE links.interval > ?2
+         ON CONFLICT (link_id, interval) DO UPDATE SET clicks = link_series.clicks + excluded.clicks",
+        "UPDATE links SET clicks = links.clicks + pair.value, interval = max(interval, ?2),
+             in_interval = CASE WHEN interval = ?2 THEN in_interval + pair.value WHEN interval < ?2 THEN pair.value
+                 ELSE in_interval END
          FROM json_each(?1) AS pair WHERE links.id = CAST(pair.key AS INTEGER)",
         owner_series::ADD,
     ] {
@@ -47,7 +47,7 @@ pub(super) async fn queue_details(
     let Some(packed) = packed(details) else {
         return Ok(());
     };
-    sqlx::query("INSERT INTO click_detail_queue (quarter, details, limits) VALUES (?1, ?2, ?3)")
+    sqlx::query("INSERT INTO click_detail_queue (interval, details, limits) VALUES (?1, ?2, ?3)")
         .bind(interval.number())
         .bind(packed)
         .bind(limits.map(to_json))

@@ -23,9 +23,9 @@ const ROWS: &str = in_one_row!(
 );
 
 const OF_QUARTERS: &str = in_one_row!(
-    "link, quarter, rows",
-    "SELECT link, quarter, (SELECT count(*) FROM link_details WHERE link_id = link AND at = quarter) AS rows
-     FROM (SELECT DISTINCT value ->> 0 AS link, value ->> 1 AS quarter FROM json_each(?1))"
+    "link, interval, rows",
+    "SELECT link, interval, (SELECT count(*) FROM link_details WHERE link_id = link AND at = interval) AS rows
+     FROM (SELECT DISTINCT value ->> 0 AS link, value ->> 1 AS interval FROM json_each(?1))"
 );
 
 const KNOWN_CLASSES: &str = in_one_row!(
@@ -35,18 +35,18 @@ const KNOWN_CLASSES: &str = in_one_row!(
          SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?1))"
 );
 
-/// The room that there is for rows of quarters, which are `[[key, time, class, clicks], …]`.
+/// The room that there is for rows of intervals, which are `[[key, time, class, clicks], …]`.
 pub(super) async fn room(
     transaction: &mut SqliteConnection,
     rows: &str,
     rows_per_day: u64,
 ) -> Result<Room, StoreError> {
     let found: Vec<QuarterRow> = read(transaction, ROWS, rows).await?;
-    let of_quarters: Vec<(i64, i32, i64)> = read(transaction, OF_QUARTERS, rows).await?;
+    let of_intervals: Vec<(i64, i32, i64)> = read(transaction, OF_QUARTERS, rows).await?;
     let of_days: Vec<(i32, i64)> = sqlx::query_as("SELECT at, new_rows FROM click_detail_growth")
         .fetch_all(transaction)
         .await?;
-    Ok(Room::new(found, of_quarters, of_days, rows_per_day))
+    Ok(Room::new(found, of_intervals, of_days, rows_per_day))
 }
 
 /// Adds to the number of new rows of each day, and forgets days long before.

@@ -145,7 +145,7 @@ impl Ledger for SqliteStore {
     async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError> {
         let now = self.clock.now();
         let has_parked: bool =
-            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM click_journal WHERE held)")
+            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM click_journal WHERE parked)")
                 .fetch_one(&mut *self.reader.get().await?)
                 .await?;
         Ok((!has_parked).then_some(now))

@@ -145,7 +145,7 @@ impl Links for SqliteStore {
         let found: Option<CountedRow> = sqlx::query_as(concat!(
             "SELECT ",
             target_columns!(),
-            ", EXISTS (SELECT 1 FROM click_journal WHERE held) FROM links WHERE short_code = ?1",
+            ", EXISTS (SELECT 1 FROM click_journal WHERE parked) FROM links WHERE short_code = ?1",
             not_of_deleted_user!()
         ))
         .bind(code.as_str())

@@ -272,7 +272,7 @@ macro_rules! not_of_deleted_user {
 macro_rules! link_columns {
     () => {
         "links.id, short_code, target_url, is_active, title, tags, forward_query, links.created_at, updated_at, expires_at,
-         max_clicks, removed_status, EXISTS (SELECT 1 FROM click_journal WHERE held)"
+         max_clicks, removed_status, EXISTS (SELECT 1 FROM click_journal WHERE parked)"
     };
 }
 

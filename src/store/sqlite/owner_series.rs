@@ -4,29 +4,29 @@
 //! links with a tag are read by link.
 
 /// Clicks of the owner's links that are counted, and those in the journal. Bound are the owner's id and key, the tag, and the
-/// quarters; `?7` is the time. The kinds of rows are those of `owner_rows`.
+/// intervals; `?7` is the time. The kinds of rows are those of `owner_rows`.
 macro_rules! points {
     () => {
         "WITH owned AS NOT MATERIALIZED (
-        SELECT id, quarter, in_quarter FROM links
+        SELECT id, interval, in_interval FROM links
         WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2)
           AND (?3 IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = ?1 AND tag = ?3))
     )
-    SELECT 0, '', sums.quarter, sums.clicks FROM owner_series AS sums
+    SELECT 0, '', sums.interval, sums.clicks FROM owner_series AS sums
     WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2) AND ?3 IS NULL
-      AND sums.quarter >= ?4 AND sums.quarter < ?5 AND sums.clicks > 0
+      AND sums.interval >= ?4 AND sums.interval < ?5 AND sums.clicks > 0
     UNION ALL
-    SELECT 0, '', link_series.quarter, sum(link_series.clicks) FROM owned JOIN link_series ON link_id = id
-    WHERE ?3 IS NOT NULL AND link_series.quarter >= ?4 AND link_series.quarter < ?5 GROUP BY 3
+    SELECT 0, '', link_series.interval, sum(link_series.clicks) FROM owned JOIN link_series ON link_id = id
+    WHERE ?3 IS NOT NULL AND link_series.interval >= ?4 AND link_series.interval < ?5 GROUP BY 3
     UNION ALL
     SELECT 0, '', at, sum(n) FROM (
-        SELECT quarter AS at, in_quarter AS n FROM owned WHERE ?3 IS NOT NULL
+        SELECT interval AS at, in_interval AS n FROM owned WHERE ?3 IS NOT NULL
         UNION ALL
-        SELECT click_journal.quarter, pair.value
-        FROM click_journal LEFT JOIN folding_cuts USING (recorder), json_each(click_journal.clicks) AS pair
+        SELECT click_journal.interval, pair.value
+        FROM click_journal LEFT JOIN compaction_cuts USING (recorder), json_each(click_journal.clicks) AS pair
             JOIN owned ON owned.id = CAST(pair.key AS INTEGER)
-        WHERE NOT held
-          AND (last_batch IS NULL OR number > last_batch OR owned.id > (SELECT up_to FROM folding))
+        WHERE NOT parked
+          AND (last_batch IS NULL OR number > last_batch OR owned.id > (SELECT up_to FROM compaction))
     ) WHERE at >= ?4 AND at < ?5 AND n > 0 GROUP BY at"
     };
 }
@@ -35,16 +35,16 @@ pub(super) use points;
 
 /// Those of known bots among them.
 pub(super) const BOTS: &str = "
-    SELECT quarter, bots FROM owner_series
+    SELECT interval, bots FROM owner_series
     WHERE owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?2) AND ?3 IS NULL
-      AND quarter >= ?4 AND quarter < ?5 AND bots > 0
+      AND interval >= ?4 AND interval < ?5 AND bots > 0
     UNION ALL
-    SELECT link_bots.quarter, sum(link_bots.clicks) FROM link_tags JOIN link_bots USING (link_id)
+    SELECT link_bots.interval, sum(link_bots.clicks) FROM link_tags JOIN link_bots USING (link_id)
     WHERE owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?2) AND tag = ?3
-      AND link_bots.quarter >= ?4 AND link_bots.quarter < ?5 GROUP BY link_bots.quarter";
+      AND link_bots.interval >= ?4 AND link_bots.interval < ?5 GROUP BY link_bots.interval";
 
 /// Adds clicks of one interval to the sums of the links' owners.
-pub(super) const ADD: &str = "INSERT INTO owner_series (owner_id, quarter, clicks)
+pub(super) const ADD: &str = "INSERT INTO owner_series (owner_id, interval, clicks)
     SELECT owner_id, ?2, sum(pair.value) FROM json_each(?1) AS pair JOIN links ON links.id = CAST(pair.key AS INTEGER)
     WHERE true GROUP BY owner_id
-    ON CONFLICT (owner_id, quarter) DO UPDATE SET clicks = clicks + excluded.clicks";
+    ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks";

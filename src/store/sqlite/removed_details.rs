@@ -57,7 +57,7 @@ pub(super) async fn remove_of_deleted(
         }
     }
     let bots = sqlx::query(
-        "DELETE FROM link_bots WHERE (link_id, quarter) IN (SELECT link_id, quarter FROM link_bots WHERE link_id = ?1 LIMIT ?2)",
+        "DELETE FROM link_bots WHERE (link_id, interval) IN (SELECT link_id, interval FROM link_bots WHERE link_id = ?1 LIMIT ?2)",
     )
     .bind(link)
     .bind(limit)

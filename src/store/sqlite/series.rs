@@ -16,17 +16,17 @@ const SERIES: &str = concat!(
     counts!(),
     "
     UNION ALL
-    SELECT 5, quarter, link_series.clicks FROM link_series
-    WHERE link_id IN (SELECT id FROM asked) AND quarter >= ?7 AND quarter < ?8
+    SELECT 5, interval, link_series.clicks FROM link_series
+    WHERE link_id IN (SELECT id FROM asked) AND interval >= ?7 AND interval < ?8
     UNION ALL
     SELECT 5, at, n FROM (
-        SELECT quarter AS at, in_quarter AS n FROM links WHERE id IN (SELECT id FROM asked)
+        SELECT interval AS at, in_interval AS n FROM links WHERE id IN (SELECT id FROM asked)
         UNION ALL
-        SELECT journal.quarter, n FROM journal JOIN links USING (id)
+        SELECT journal.interval, n FROM journal JOIN links USING (id)
     ) WHERE at >= ?7 AND at < ?8 AND n > 0
     UNION ALL
-    SELECT 6, quarter, link_bots.clicks FROM link_bots
-    WHERE link_id IN (SELECT id FROM asked) AND quarter >= ?7 AND quarter < ?8"
+    SELECT 6, interval, link_bots.clicks FROM link_bots
+    WHERE link_id IN (SELECT id FROM asked) AND interval >= ?7 AND interval < ?8"
 );
 
 /// The same of all links of an owner, with the ledger; the kinds of rows are those of `owner_rows`.
@@ -40,7 +40,7 @@ const OWNER_SERIES: &str = concat!(
         + 2 * EXISTS (SELECT 1 FROM data_sets AS other WHERE other.tag = seen.tag AND drains_until > ?7)
     FROM data_sets AS seen
     UNION ALL
-    SELECT DISTINCT 3, coalesce(epoch, ''), 0, 0 FROM click_journal WHERE held
+    SELECT DISTINCT 3, coalesce(epoch, ''), 0, 0 FROM click_journal WHERE parked
     UNION ALL
     SELECT 4, '', owned.id, 0 FROM json_each(?6) AS asked JOIN owned ON owned.id = asked.value"
 );

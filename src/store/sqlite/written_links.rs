@@ -31,7 +31,7 @@ impl SqliteStore {
         // There is one writer at a time, and a trigger adds the link to the owner's total.
         let created: Vec<i64> = sqlx::query_scalar(
             "INSERT INTO links (short_code, target_url, owner_id, created_at,
-                 is_active, title, tags, expires_at, max_clicks, forward_query, clicks, quarter, in_quarter)
+                 is_active, title, tags, expires_at, max_clicks, forward_query, clicks, interval, in_interval)
              SELECT ?1, ?2, user_id, ?4, ?7, ?8, ?9, ?10, ?11, ?12, ?14, ?15, ?14
              FROM account_keys WHERE user_id = ?3 AND key = ?5
              AND NOT EXISTS (

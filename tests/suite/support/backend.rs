@@ -163,10 +163,10 @@ impl Backend {
                 let mut connection = SqliteConnection::connect(&url).await.unwrap();
                 let sums: Vec<(i64, i64, i64, i64)> = sqlx::query_as(
                     "SELECT owner_id, at, sum(n), sum(bots) FROM (
-                         SELECT owner_id, quarter AS at, clicks AS n, bots FROM owner_series
-                         UNION ALL SELECT owner_id, series.quarter, -series.clicks, 0 FROM link_series series JOIN links ON id = link_id
-                         UNION ALL SELECT owner_id, quarter, -in_quarter, 0 FROM links
-                         UNION ALL SELECT owner_id, bots.quarter, 0, -bots.clicks FROM link_bots bots JOIN links ON id = link_id
+                         SELECT owner_id, interval AS at, clicks AS n, bots FROM owner_series
+                         UNION ALL SELECT owner_id, series.interval, -series.clicks, 0 FROM link_series series JOIN links ON id = link_id
+                         UNION ALL SELECT owner_id, interval, -in_interval, 0 FROM links
+                         UNION ALL SELECT owner_id, bots.interval, 0, -bots.clicks FROM link_bots bots JOIN links ON id = link_id
                      ) GROUP BY owner_id, at HAVING sum(n) <> 0 OR sum(bots) <> 0",
                 )
                 .fetch_all(&mut connection)
@@ -174,7 +174,7 @@ impl Backend {
                 .unwrap();
                 assert_eq!(sums, [], "owners whose sums are not those of their links");
                 let wrong = sqlx::query_as(
-                    "SELECT id, clicks FROM links WHERE clicks <> in_quarter + (
+                    "SELECT id, clicks FROM links WHERE clicks <> in_interval + (
                          SELECT coalesce(sum(link_series.clicks), 0) FROM link_series WHERE link_id = id)",
                 )
                 .fetch_all(&mut connection)
@@ -186,19 +186,19 @@ impl Backend {
                 let url = database_url(database);
                 let mut connection = PgConnection::connect(&url).await.unwrap();
                 let sums: Vec<(i64, i32, i64)> = sqlx::query_as(
-                    "SELECT owner_id, quarter, sum(n)::bigint FROM (
-                         SELECT owner_id, quarter, clicks AS n FROM owner_series
-                         UNION ALL SELECT owner_id, quarter, clicks FROM owner_series_log
-                         UNION ALL SELECT owner_id, series.quarter, -series.clicks FROM link_series series JOIN links ON id = link_id
-                         UNION ALL SELECT owner_id, quarter, -in_quarter FROM link_clicks JOIN links ON id = link_id
-                     ) parts GROUP BY owner_id, quarter HAVING sum(n) <> 0",
+                    "SELECT owner_id, interval, sum(n)::bigint FROM (
+                         SELECT owner_id, interval, clicks AS n FROM owner_series
+                         UNION ALL SELECT owner_id, interval, clicks FROM owner_series_log
+                         UNION ALL SELECT owner_id, series.interval, -series.clicks FROM link_series series JOIN links ON id = link_id
+                         UNION ALL SELECT owner_id, interval, -in_interval FROM link_clicks JOIN links ON id = link_id
+                     ) parts GROUP BY owner_id, interval HAVING sum(n) <> 0",
                 )
                 .fetch_all(&mut connection)
                 .await
                 .unwrap();
                 assert_eq!(sums, [], "owners whose sums are not those of their links");
                 sqlx::query_as(
-                    "SELECT link_id, clicks FROM link_clicks counted WHERE clicks <> in_quarter + (
+                    "SELECT link_id, clicks FROM link_clicks counted WHERE clicks <> in_interval + (
                          SELECT coalesce(sum(series.clicks), 0) FROM link_series series WHERE series.link_id = counted.link_id)",
                 )
                 .fetch_all(&mut connection)
