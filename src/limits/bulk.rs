@@ -10,9 +10,6 @@ use crate::telemetry::metrics::LIMIT_HITS;
 /// The most links of one call.
 pub const MAX_BULK: u32 = 10_000;
 
-/// The longest window: that of a limit of one link per minute.
-pub(super) const MAX_WINDOW: Duration = Duration::from_mins(MAX_BULK as u64);
-
 /// The limit's name in Redis and in metrics.
 const NAME: &str = "bulk";
 

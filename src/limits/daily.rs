@@ -6,11 +6,9 @@
 
 use std::time::Duration;
 
-use super::{Counter, Limiter, TooMany};
+use super::{Counter, DAY, Limiter, TooMany};
 use crate::redis::scripts;
 use crate::telemetry::metrics::LIMIT_HITS;
-
-pub(super) const DAY: Duration = Duration::from_hours(24);
 
 /// The part of a limit that an instance gathers.
 const GATHERED_PART: i64 = 64;

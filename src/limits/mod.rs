@@ -41,6 +41,12 @@ const LARGE: u32 = 1_000;
 /// The part of a large limit that an instance counts by itself: one eighth.
 const LOCAL_PART: u32 = 8;
 
+/// The window of what an address adds to the database.
+const DAY: Duration = Duration::from_hours(24);
+
+/// Longer than any window of links that are made many at once: of one link per minute there are ten thousand minutes.
+const LONGEST: Duration = Duration::from_hours(7 * 24);
+
 /// Callers that one process keeps count of at once.
 const MAX_CALLERS: usize = 100_000;
 
@@ -129,8 +135,8 @@ impl Limiter {
             hasher,
             clock,
             local: Counters::new(MAX_CALLERS, 2 * MINUTE),
-            bulk: Counters::new(MAX_CALLERS, bulk::MAX_WINDOW),
-            daily: Counters::new(MAX_CALLERS, daily::DAY),
+            bulk: Counters::new(MAX_CALLERS, LONGEST),
+            daily: Counters::new(MAX_CALLERS, DAY),
         }
     }
 

@@ -78,7 +78,7 @@ impl RedisShard {
                     return Err(failure);
                 }
             };
-            call.send(&mut *connection).await
+            call.send(&mut connection).await
         };
         // Boxed: the future is large because it may connect, and would make the futures of all callers large.
         let answer = timeout(deadline, Box::pin(work)).await;

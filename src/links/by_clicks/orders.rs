@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::kept::{KeptOrders, MAX_BYTES};
+use super::kept::{Kept, KeptOrders, MAX_BYTES};
 use super::order::Order;
 use crate::domain::{Clock, LinkFilter, Principal, UserId};
 use crate::store::{Links, StoreError, WrittenClicks};
@@ -87,15 +87,15 @@ impl ClickOrders {
         }
         let now = self.0.clock.now();
         let making = match &kept {
-            Some(None) => return Ok(None),
-            Some(Some(order)) => {
+            Some(Kept::TooMany) => return Ok(None),
+            Some(Kept::Order(order)) => {
                 let remade_after = MIN_REBUILD_INTERVAL.max(order.took * TIMES_ITS_MAKING);
                 if order.read_at.after(remade_after) > now {
-                    return Ok(kept.flatten());
+                    return Ok(Some(Arc::clone(order)));
                 }
                 let making = self.making(owner.user);
                 if order.read_at.after(remade_after + SHOWN_FOR) > now {
-                    return Ok(kept.flatten());
+                    return Ok(Some(Arc::clone(order)));
                 }
                 making
             }
@@ -104,7 +104,12 @@ impl ClickOrders {
         let making = making.ok_or(StoreError::Busy)?;
         match timeout(PATIENCE, making).await {
             Ok(Some(order)) => Ok(Some(order)),
-            Ok(None) if matches!(self.kept().get(owner.user, Instant::now()), Some(None)) => {
+            Ok(None)
+                if matches!(
+                    self.kept().get(owner.user, Instant::now()),
+                    Some(Kept::TooMany)
+                ) =>
+            {
                 Ok(None)
             }
             Ok(None) | Err(_) => Err(StoreError::Busy),
@@ -125,7 +130,8 @@ impl ClickOrders {
             let made = timeout(DEADLINE, this.make(owner)).await;
             let made = match made {
                 Ok(Ok(made)) => {
-                    this.kept().insert(owner, made.clone(), Instant::now());
+                    let kept = made.clone().map_or(Kept::TooMany, Kept::Order);
+                    this.kept().insert(owner, kept, Instant::now());
                     made
                 }
                 Ok(Err(error)) => {
