@@ -270,7 +270,10 @@ fn each_kind_of_error_has_its_message_and_exit_code() {
     assert!(misuse.err.contains("--server"), "{misuse:?}");
     let misuse = ada.runs(&["stats", "abc", "--server", "http://me:s3cret@sho.rt"]);
     assert_eq!(misuse.code, 2, "{misuse:?}");
-    assert!(misuse.err.contains("must be without a user name"), "{misuse:?}");
+    assert!(
+        misuse.err.contains("must be without a user name"),
+        "{misuse:?}"
+    );
     assert!(!misuse.err.contains("s3cret"), "{misuse:?}");
 }
 
