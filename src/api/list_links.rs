@@ -79,7 +79,7 @@ pub(super) struct ListQuery {
         )),
         (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
             ("limit" = (value = json!({"detail": "limit: must be a whole number from 1 to 1000"}))),
-            ("cursor" = (value = json!({"detail": "cursor: must be that of a page's Link header"}))),
+            ("cursor" = (value = json!({"detail": "cursor: must be the cursor of a page's Link header"}))),
             ("sort" = (value = json!({"detail": "sort: must be -created_at, created_at, -clicks or clicks"}))),
             ("unknown" = (value = json!({"detail": "tags: is not known here; did you mean tag?"}))),
         )),

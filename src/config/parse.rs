@@ -232,7 +232,7 @@ pub(super) fn redis_urls(raw: &str) -> Result<RedisUrls, String> {
         .map(|text| Url::parse(text).ok().filter(names_redis));
     let Some(urls) = parsed.collect::<Option<Vec<_>>>() else {
         return wrong(
-            "must be redis://HOST:PORT or rediss://HOST:PORT, or several of a cluster with commas between",
+            "must be redis://HOST:PORT or rediss://HOST:PORT, or several addresses of a cluster, separated by commas",
         );
     };
     for url in &urls {

@@ -29,7 +29,7 @@ pub fn cursor(order: LinkOrder, position: Position) -> String {
 /// # Errors
 /// 422, with a sentence that names the field.
 pub fn parse_cursor(order: LinkOrder, raw: &str) -> Result<Position, ApiError> {
-    let refused = || ApiError::invalid("cursor: must be that of a page's Link header");
+    let refused = || ApiError::invalid("cursor: must be the cursor of a page's Link header");
     let digits = raw.trim_start_matches(['o', 'm', 'l']);
     let position = parse_position(digits).ok_or_else(refused)?;
     let of_orders = LinkOrder::ALL.map(|order| cursor(order, position));

@@ -323,7 +323,7 @@ fn the_lists_of_an_import_are_written_through_links_and_keep_their_mode() {
     assert_eq!(mode(&kept), 0o600);
     for (refused, words) in [
         ("/dev/null", "is not a regular file"),
-        ("-", "--refused needs a file"),
+        ("-", "--refused must be a file"),
         (source.to_str().unwrap(), "is the file that is imported"),
     ] {
         let refusal = import(&["--refused", refused]);

@@ -86,7 +86,7 @@ both_modes! {
             assert!(unknown.contains("country="), "{unknown}");
             let page = browser.get(&unknown).await.text;
             assert_eq!(page.matches("class=\"chip\"").count(), 2);
-            let cleared = address(&page, ">Remove all<");
+            let cleared = address(&page, ">Remove all filters<");
             assert_eq!(cleared, path);
             assert_eq!(rows(&browser.get(&cleared).await.text, "referrer").len(), 2);
         }

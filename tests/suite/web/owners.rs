@@ -239,7 +239,7 @@ both_modes! {
         assert_eq!(app.get_as(&key, "/urls/my").await.status, 200);
         let page = browser.get("/app/account").await.text;
         assert!(!page.contains(&key) && !page.contains("<b>nightly"), "{page}");
-        assert!(page.contains("until 2099-01-31"), "{page}");
+        assert!(page.contains("expires 2099-01-31"), "{page}");
         let id = page.split("/app/account/keys/").nth(1).unwrap().split('/').next().unwrap();
         let path = format!("/app/account/keys/{id}/delete");
         leads_to(&browser.send("/app/account", &path, &[]).await, "/app/account?done=key");
