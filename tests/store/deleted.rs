@@ -7,8 +7,8 @@ use shunt::store::{
 };
 use sqlx::{Connection, PgConnection};
 
-use crate::backend::{SETTINGS, link, user, with_empty_postgres, with_primary};
-use crate::migrations::silent;
+use crate::store::backend::{SETTINGS, link, user, with_empty_postgres, with_primary};
+use crate::store::migrations::silent;
 
 async fn number(by_hand: &mut PgConnection, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(by_hand).await.unwrap()

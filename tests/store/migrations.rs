@@ -7,7 +7,7 @@ use shunt::store::{OpenError, PostgresStore, StoreSettings, migrate_postgres};
 use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
-use crate::backend::{SETTINGS, with_empty_postgres};
+use crate::store::backend::{SETTINGS, with_empty_postgres};
 
 /// The newest migration of the last version that knew no mark.
 const BEFORE_MARKS: i64 = 7;

@@ -15,8 +15,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::time::sleep;
 
-use crate::backend::{SETTINGS, with_empty_postgres};
-use crate::migrations::{ADDS, CONTRACTS, IMPATIENT, LATER, silent};
+use crate::store::backend::{SETTINGS, with_empty_postgres};
+use crate::store::migrations::{ADDS, CONTRACTS, IMPATIENT, LATER, silent};
 
 /// The newest migration of the last version that knew no mark.
 const BEFORE_MARKS: i64 = 8;
@@ -207,7 +207,10 @@ async fn links_of_an_older_version_are_counted_once() {
         let store = Store::of(Arc::new(store.await.unwrap()));
         let made = async |email: &str, most| {
             let owner = store.users.credentials(&email.parse().unwrap()).await;
-            let (code, properties) = (ShortCode::generate(7).unwrap(), crate::backend::plain());
+            let (code, properties) = (
+                ShortCode::generate(7).unwrap(),
+                crate::store::backend::plain(),
+            );
             let owner = owner.unwrap().unwrap().principal;
             let new = NewLink::new(&code, &properties, owner, SystemClock.now());
             store.links.create_link(new, most).await
