@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Person, Service};
+use crate::cli::support::{PASSWORD, Person, Service};
 
 const NEW_PASSWORD: &str = "staple of a wrong horse";
 const TARGET: &str = "https://example.org/a";

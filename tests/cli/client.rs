@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{PASSWORD, Person, Service, run, shunt};
+use crate::cli::support::{PASSWORD, Person, Service, run, shunt};
 
 const TARGET: &str = "https://example.org/a/long/path?with=a&query#and-more";
 

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use tempfile::TempDir;
 
-use crate::support::{Finished, Person, Service, run, shunt};
+use crate::cli::support::{Finished, Person, Service, run, shunt};
 
 const TARGET: &str = "https://example.org/a";
 
@@ -284,7 +284,7 @@ fn the_tokens_are_kept_behind_a_link_for_their_owner_only() {
     symlink(&kept, &file).unwrap();
     writer
         .ada
-        .runs_with_input(&["login", "ada@example.org"], crate::support::PASSWORD)
+        .runs_with_input(&["login", "ada@example.org"], crate::cli::support::PASSWORD)
         .succeeds();
     assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
     assert_eq!(mode(&kept), 0o600);
@@ -300,7 +300,7 @@ fn a_list_of_tokens_that_is_no_file_is_neither_read_nor_replaced() {
     let made = Command::new("mkfifo").arg(&file).status().unwrap();
     assert!(made.success());
     for line in [&["whoami"][..], &["login", "ada@example.org"], &["logout"]] {
-        ada.runs_with_input(line, crate::support::PASSWORD)
+        ada.runs_with_input(line, crate::cli::support::PASSWORD)
             .fails(1, "is not a regular file");
     }
     let found = fs::symlink_metadata(&file).unwrap();

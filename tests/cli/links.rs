@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Finished, Person, Service, eventually, run};
+use crate::cli::support::{Finished, Person, Service, eventually, run};
 
 const TARGET: &str = "https://example.org/a";
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{PASSWORD, Person, Service, run, shunt};
+use crate::cli::support::{PASSWORD, Person, Service, run, shunt};
 
 /// Words of libraries that no person should read.
 const RAW: [&str; 11] = [

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Service, run, shunt};
+use crate::cli::support::{Service, run, shunt};
 
 #[test]
 fn a_health_check_is_0_where_the_service_is_ready_and_1_where_it_is_not() {

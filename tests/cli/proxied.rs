@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::{Finished, Person, Service, eventually, run};
+use crate::cli::support::{Finished, Person, Service, eventually, run};
 
 const LINKS: usize = 20_000;
 
@@ -158,7 +158,7 @@ fn imports_all(service: &Service, nginx: &Nginx) -> Finished {
     let ada = Person::of(service);
     let there = nginx.base();
     let register = ["register", "ada@example.org", "--server", &there];
-    ada.runs_with_input(&register, crate::support::PASSWORD)
+    ada.runs_with_input(&register, crate::cli::support::PASSWORD)
         .succeeds();
     ada.runs(&[
         "import", &file, "--from", "csv", "--json", "--server", &there,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::eventually;
+use crate::cli::support::eventually;
 
 /// The block of commands below the heading.
 fn steps() -> String {

@@ -10,7 +10,7 @@ use shunt::config::Config;
 const HEAD: &str = "\
 # Settings
 
-<!-- Made from src/config/ by `UPDATE=1 cargo test --test cli settings_page`; a test compares. -->
+<!-- Made from src/config/ by `UPDATE=1 cargo test --test all settings_page`; a test compares. -->
 
 A setting is given as a flag or in the environment. The flag wins. An empty variable counts as not given, except
 `DATABASE_URL`, which is refused then. A wrong setting stops the start with a line that names it, and exit code 1.
@@ -31,7 +31,7 @@ fn the_page_of_settings_is_what_the_program_says() {
     }
     assert!(
         fs::read_to_string(&path).is_ok_and(|kept| kept == page),
-        "deploy/settings.md is out of date: run `UPDATE=1 cargo test --test cli settings_page` and commit what it writes"
+        "deploy/settings.md is out of date: run `UPDATE=1 cargo test --test all settings_page` and commit what it writes"
     );
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Finished, PASSWORD, Person, Service, run};
+use crate::cli::support::{Finished, PASSWORD, Person, Service, run};
 
 /// Runs a command line on a terminal, with this input typed.
 fn on_terminal(person: &Person, line: &[&str], typed: &str, settings: &[(&str, &str)]) -> Finished {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::postgres::Postgres;
+use crate::faults::postgres::Postgres;
+use crate::faults::{MAX_DELAY, WITHOUT_REDIS, redirects_go_on, under_load, warm_links};
 use crate::support::{App, Mode, Server};
-use crate::{MAX_DELAY, WITHOUT_REDIS, redirects_go_on, under_load, warm_links};
 
 /// Other links, so that the dump takes a while.
 const OTHERS: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at)

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::readers::Readers;
+use crate::faults::readers::Readers;
+use crate::faults::{redirects_go_on, under_load, warm_links};
 use crate::support::{App, Mode, Response, unique};
-use crate::{redirects_go_on, under_load, warm_links};
 
 const PASSWORD: &str = "correct horse";
 

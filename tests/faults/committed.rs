@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::browser::{Browser, leads_to};
+use crate::suite::web::browser::{Browser, leads_to};
 use crate::support::{App, Mode, Response, unique};
 
 /// Gives the account with an e-mail address the role.

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::load::Tally;
-use crate::proxy::{Fault, Proxy};
-use crate::redis::{FSYNC_ALWAYS, is_used_again};
+use crate::faults::load::Tally;
+use crate::faults::proxy::{Fault, Proxy};
+use crate::faults::redis::{FSYNC_ALWAYS, is_used_again};
+use crate::faults::{metric, quick_or_long, redirects_go_on, under_load, warm_links};
 use crate::support::{App, Mode, RedisServer, eventually};
-use crate::{metric, quick_or_long, redirects_go_on, under_load, warm_links};
 
 /// As many workers as a large machine has, each of which notices the loss for itself.
 const WORKERS: (&str, &str) = ("WORKERS", "4");

@@ -5,15 +5,15 @@ use std::time::Duration;
 use sqlx::{Connection, PgConnection};
 use tokio::time::sleep;
 
-use crate::api::Caller;
-use crate::postgres::Postgres;
-use crate::proxy::{Fault, Proxy};
-use crate::readers::Readers;
-use crate::support::{App, Mode, eventually};
-use crate::{
+use crate::faults::api::Caller;
+use crate::faults::postgres::Postgres;
+use crate::faults::proxy::{Fault, Proxy};
+use crate::faults::readers::Readers;
+use crate::faults::{
     MAX_DELAY, WITHOUT_REDIS, metric, nothing_is_in_memory_alone, quick_or_long, redirects_go_on,
-    under_load, warm_links,
+    under_full_load, under_load, warm_links,
 };
+use crate::support::{App, Mode, eventually};
 
 #[tokio::test]
 async fn postgres_away_stops_no_redirect_of_a_known_code_and_loses_no_click() {
@@ -235,7 +235,7 @@ async fn postgres_crashing_while_large_flushes_are_written_forgets_no_part_of_th
         let target = format!("https://example.org/{number}");
         codes.push(app.shorten(&token, &target).await);
     }
-    let (address, load) = under_load(&app, &codes).await;
+    let (address, load) = under_full_load(&app, &codes).await;
     let readers = Readers::start(&address, &load.tally).await;
     for _ in 0..quick_or_long(4, 40) {
         sleep(Duration::from_millis(300)).await;

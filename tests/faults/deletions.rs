@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use sqlx::Executor;
 use tokio::time::sleep;
 
-use crate::postgres::Postgres;
-use crate::proxy::{Fault, Proxy};
+use crate::faults::postgres::Postgres;
+use crate::faults::proxy::{Fault, Proxy};
 use crate::support::{App, Mode, RedisServer, Server, eventually};
 
 /// Two instances over one Postgres, which reach Redis through one proxy.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
-use crate::proxy::{Fault, Proxy};
+use crate::faults::proxy::{Fault, Proxy};
 use crate::support::{App, Mode, RedisServer, Response, eventually};
 
 async fn location(base: &str, code: &str) -> String {

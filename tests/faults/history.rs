@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::metric;
-use crate::postgres::Postgres;
+use crate::faults::metric;
+use crate::faults::postgres::Postgres;
 use crate::support::{App, Mode, RedisServer, Server, eventually};
 
 const WENT_BACK: &str = "shunt_database_rolled_back_total";
@@ -41,7 +41,7 @@ impl Pair {
 
     /// Waits until the standby has all that was written, and lets it fall behind from then on.
     async fn fall_behind(&self) {
-        crate::replica::caught_up(&self.standby, &self.primary).await;
+        crate::faults::replica::caught_up(&self.standby, &self.primary).await;
         self.standby.stop();
     }
 

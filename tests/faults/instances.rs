@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::load::{Address, Load};
-use crate::nginx::Nginx;
-use crate::readers::Readers;
+use crate::faults::load::{Address, Load};
+use crate::faults::nginx::Nginx;
+use crate::faults::readers::Readers;
+use crate::faults::{CLIENTS, quick_or_long, redirects_go_on, warm_links};
 use crate::support::{App, Mode, Server};
-use crate::{CLIENTS, quick_or_long, redirects_go_on, warm_links};
 
 /// Longer than any lease.
 const HANG: Duration = Duration::from_secs(11);

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::load::{Address, Load};
-use crate::postgres::Postgres;
+use crate::faults::load::{Address, Load};
+use crate::faults::postgres::Postgres;
+use crate::faults::{CLIENTS, nothing_is_in_memory_alone, quick_or_long, signal, warm_links};
 use crate::support::{App, Mode, RedisServer, Server, eventually};
-use crate::{CLIENTS, nothing_is_in_memory_alone, quick_or_long, signal, warm_links};
 
 /// Two instances over one Postgres and one Redis.
 struct Service {

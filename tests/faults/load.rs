@@ -14,6 +14,9 @@ use crate::support::{App, eventually};
 /// How long a client waits: longer than any response is allowed to take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// A client's pause between two requests: a load that leaves most of the machine to other tests.
+const PAUSE: Duration = Duration::from_millis(16);
+
 /// Requests and responses, per link.
 pub(crate) struct Tally {
     links: Vec<Link>,
@@ -176,8 +179,17 @@ impl Tally {
 }
 
 impl Load {
-    /// Starts `clients` on keep-alive connections, each of which requests one link after the other.
+    /// Starts `clients` on keep-alive connections, each of which requests one link after the other, with pauses.
     pub(crate) fn start(address: &Address, codes: &[String], clients: usize) -> Self {
+        Self::with_pauses(PAUSE, address, codes, clients)
+    }
+
+    /// The same without pauses: each client always waits for a response, and the machine has nothing to spare.
+    pub(crate) fn full(address: &Address, codes: &[String], clients: usize) -> Self {
+        Self::with_pauses(Duration::ZERO, address, codes, clients)
+    }
+
+    fn with_pauses(pause: Duration, address: &Address, codes: &[String], clients: usize) -> Self {
         let tally = Arc::new(Tally {
             links: codes.iter().cloned().map(Link::of).collect(),
             cut_off: AtomicU64::new(0),
@@ -190,7 +202,7 @@ impl Load {
         let stop = Arc::new(AtomicBool::new(false));
         let client = |number| {
             let (address, tally, stop) = (address.clone(), Arc::clone(&tally), Arc::clone(&stop));
-            tokio::spawn(async move { visit(number, &address, &tally, &stop).await })
+            tokio::spawn(async move { visit(number, pause, &address, &tally, &stop).await })
         };
         Self {
             clients: (0..clients).map(client).collect(),
@@ -229,7 +241,13 @@ fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap()
 }
 
-async fn visit(number: usize, address: &Address, tally: &Tally, stop: &AtomicBool) {
+async fn visit(
+    number: usize,
+    pause: Duration,
+    address: &Address,
+    tally: &Tally,
+    stop: &AtomicBool,
+) {
     let mut position = number;
     while !stop.load(Ordering::SeqCst) {
         let Ok(mut stream) = TcpStream::connect(address.current()).await else {
@@ -257,6 +275,9 @@ async fn visit(number: usize, address: &Address, tally: &Tally, stop: &AtomicBoo
                     tally.record_latency(started);
                     if !keep_alive {
                         break;
+                    }
+                    if !pause.is_zero() {
+                        sleep(pause).await;
                     }
                 }
                 Outcome::Complete { .. } => {

@@ -8,11 +8,11 @@ use reqwest::{Client, Method, redirect};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::load::Address;
-use crate::postgres::Postgres;
-use crate::redis::{FSYNC_ALWAYS, is_used_again};
+use crate::faults::load::Address;
+use crate::faults::postgres::Postgres;
+use crate::faults::redis::{FSYNC_ALWAYS, is_used_again};
+use crate::faults::{WITHOUT_REDIS, quick_or_long, redirects_go_on, under_load, warm_links};
 use crate::support::{App, Mode, RedisServer, Response, Server, eventually};
-use crate::{WITHOUT_REDIS, quick_or_long, redirects_go_on, under_load, warm_links};
 
 const LIMIT: u64 = 1_000;
 const CLIENTS: usize = 200;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::load::{Address, Tally};
+use crate::faults::load::{Address, Tally};
 
 /// The number of readers at once.
 const READERS: usize = 8;

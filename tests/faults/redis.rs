@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use crate::load::Load;
-use crate::proxy::{Fault, Proxy};
-use crate::readers::Readers;
+use crate::faults::load::Load;
+use crate::faults::proxy::{Fault, Proxy};
+use crate::faults::readers::Readers;
+use crate::faults::{
+    MAX_DELAY, metric, quick_or_long, redirects_go_on, signal, under_load, warm_links,
+};
 use crate::support::{App, Mode, RedisServer, eventually};
-use crate::{MAX_DELAY, metric, quick_or_long, redirects_go_on, signal, under_load, warm_links};
 
 /// An append-only file that has every acknowledged write, also after `kill -9`.
 pub(crate) const FSYNC_ALWAYS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];

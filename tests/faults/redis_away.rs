@@ -9,7 +9,7 @@ use serde_json::json;
 use shunt::domain::{Clock, SystemClock, Timestamp};
 use sqlx::{Connection, PgConnection};
 
-use crate::browser::Browser;
+use crate::suite::web::browser::Browser;
 use crate::support::{App, Mode, RedisServer, Response, eventually};
 
 /// The moment in the header; `None` where the clicks are exact.

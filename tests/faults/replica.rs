@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use sqlx::PgConnection;
 use tokio::time::sleep;
 
-use crate::metric;
-use crate::postgres::Postgres;
+use crate::faults::metric;
+use crate::faults::postgres::Postgres;
 use crate::support::{App, Mode, PgBouncer, Server, eventually};
 
 /// The longest that a redirect may take: long enough for a busy machine, and shorter than the deadline of a look-up.

@@ -6,10 +6,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::load::Address;
-use crate::readers::Readers;
+use crate::faults::load::Address;
+use crate::faults::readers::Readers;
+use crate::faults::{CLIENTS, WITHOUT_REDIS, quick_or_long, signal, under_full_load, warm_links};
 use crate::support::{App, Mode, RedisServer};
-use crate::{CLIENTS, WITHOUT_REDIS, quick_or_long, signal, under_load, warm_links};
 
 /// Makes the service flush all the time, so that some kills come during a flush.
 const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
@@ -27,7 +27,7 @@ async fn killed(mode: Mode, settings: &[(&str, &str)]) {
     let settings = [&[OFTEN, LONG_DEADLINE], settings].concat();
     let mut app = App::start_with(mode, &settings).await;
     let codes = warm_links(&app).await;
-    let (address, load) = under_load(&app, &codes).await;
+    let (address, load) = under_full_load(&app, &codes).await;
     let readers = Readers::through_restarts(&address, &load.tally).await;
     for _ in 0..quick_or_long(20, 200) {
         sleep(random_delay(300)).await;
@@ -69,7 +69,7 @@ async fn killed_with_default_deadline(mode: Mode, settings: &[(&str, &str)]) {
     let (runs, mut checked) = (quick_or_long(6, 60), 0);
     for _ in 0..runs {
         let codes = warm_links(&app).await;
-        let (_, load) = under_load(&app, &codes).await;
+        let (_, load) = under_full_load(&app, &codes).await;
         sleep(random_delay(300)).await;
         app.server.kill();
         let were_late = app.server.log().contains("the journal");
@@ -109,7 +109,7 @@ mod a_service_killed_with_the_default_deadline_loses_no_click_that_a_sink_took_i
 async fn stopped(mode: Mode, settings: &[(&str, &str)]) {
     let mut app = App::start_with(mode, settings).await;
     let codes = warm_links(&app).await;
-    let (address, load) = under_load(&app, &codes).await;
+    let (address, load) = under_full_load(&app, &codes).await;
     let readers = Readers::through_restarts(&address, &load.tally).await;
     for _ in 0..quick_or_long(3, 20) {
         sleep(random_delay(500)).await;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::readers::Readers;
+use crate::faults::readers::Readers;
+use crate::faults::{nothing_is_in_memory_alone, redirects_go_on, under_full_load, warm_links};
 use crate::support::{App, Mode, eventually};
-use crate::{nothing_is_in_memory_alone, redirects_go_on, under_load, warm_links};
 
 /// A small disk, mounted for one test; needs root.
 struct SmallDisk<'a>(&'a Path);
@@ -68,7 +68,7 @@ async fn a_full_disk_under_sqlite_corrupts_nothing() {
     let app = App::start_with(Mode::Embedded, &[("DATABASE_URL", &url)]).await;
     let token = app.register().await;
     let codes = warm_links(&app).await;
-    let (address, load) = under_load(&app, &codes).await;
+    let (address, load) = under_full_load(&app, &codes).await;
     let readers = Readers::start(&address, &load.tally).await;
     disk.fill();
     let target = format!("https://example.org/{}", "x".repeat(1_500));
@@ -108,7 +108,7 @@ async fn the_log_of_sqlite_does_not_fill_a_small_disk() {
     let app = App::start_with(Mode::Embedded, &[("DATABASE_URL", &disk.database_url())]).await;
     let token = app.register().await;
     let codes = warm_links(&app).await;
-    let (_, load) = under_load(&app, &codes).await;
+    let (_, load) = under_full_load(&app, &codes).await;
     let enough = load.tally.answered() + 50_000;
     while load.tally.answered() < enough {
         let made = app.try_shorten(&token, "https://example.org/").await;

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use crate::metric;
-use crate::proxy::{Fault, Proxy};
-use crate::redis::is_used_again;
+use crate::faults::metric;
+use crate::faults::proxy::{Fault, Proxy};
+use crate::faults::redis::is_used_again;
 use crate::support::{App, Mode, RedisServer, Server, eventually, has_all};
 
 const RARELY: (&str, &str) = ("FLUSH_INTERVAL_MS", "60000");

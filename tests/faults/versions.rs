@@ -1,15 +1,15 @@
 //! The version before this one beside it, on one Postgres and one Redis: a rolling update, one that is halted, and the way
-//! back. `tests/upgrade/run` builds that version and names its program.
+//! back. `tests/upgrade/run` builds that version from a tag and names its program; it waits for the first one.
 
 use std::path::PathBuf;
 
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use crate::load::{Address, Load};
-use crate::readers::Readers;
+use crate::faults::load::{Address, Load};
+use crate::faults::readers::Readers;
+use crate::faults::{WITHOUT_REDIS, quick_or_long, redirects_go_on, warm_links};
 use crate::support::{App, Backend, Mode, Server, unique};
-use crate::{WITHOUT_REDIS, quick_or_long, redirects_go_on, warm_links};
 
 /// Makes instances write back all the time, so that both versions do.
 const OFTEN: (&str, &str) = ("FLUSH_INTERVAL_MS", "20");
@@ -110,7 +110,7 @@ async fn link_of_an_account(app: &App) -> (Value, String) {
     (account, app.shorten(token, "https://example.org/").await)
 }
 
-/// Tokens of the version before name no key of the account, and are refused by this one.
+/// A token of this instance, as it may refuse those of another version.
 async fn logged_in(server: &Server, account: &Value) -> String {
     let url = format!("{}/auth/login", server.base);
     let logged_in = Client::new().post(url).json(account).send().await.unwrap();

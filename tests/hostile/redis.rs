@@ -21,8 +21,8 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::cases;
-use crate::fake_redis::{FakeRedis, GENERATION, Reply, replies};
+use crate::hostile::cases;
+use crate::hostile::fake_redis::{FakeRedis, GENERATION, Reply, replies};
 
 /// Far above every deadline.
 const TIMEOUT: Duration = Duration::from_secs(20);

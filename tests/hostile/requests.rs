@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::cases;
+use crate::hostile::cases;
 use crate::support::{App, Mode};
 
 /// Far above every deadline.

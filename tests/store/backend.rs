@@ -13,6 +13,8 @@ use shunt::store::migrations::{self, Schema};
 use shunt::store::{Change, Deleted, NewLink, PostgresStore, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
+use crate::support::{Backend, Mode};
+
 pub(crate) const SETTINGS: StoreSettings = StoreSettings {
     max_connections: 5,
     deadline: Duration::from_secs(10),
@@ -24,13 +26,13 @@ macro_rules! both_stores {
     ($(async fn $name:ident($store:ident) $body:block)+) => {
         mod sqlite {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() { crate::backend::with_sqlite(super::$name).await; })+
+            async fn $name() { crate::store::backend::with_sqlite(super::$name).await; })+
         }
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() { crate::backend::with_postgres(super::$name).await; })+
+            async fn $name() { crate::store::backend::with_postgres(super::$name).await; })+
         }
-        $(async fn $name($store: crate::backend::TestStore) $body)+
+        $(async fn $name($store: crate::store::backend::TestStore) $body)+
     };
 }
 pub(crate) use both_stores;
@@ -99,32 +101,18 @@ pub(crate) async fn with_postgres(test: impl AsyncFnOnce(TestStore)) {
 
 /// The store, and the URL of its database.
 pub(crate) async fn with_primary(test: impl AsyncFnOnce(Arc<PostgresStore>, String)) {
-    with_empty_postgres(async |url| {
-        let (first, second) = tokio::join!(
-            PostgresStore::connect(&url, SETTINGS),
-            PostgresStore::connect(&url, SETTINGS)
-        );
-        drop(second.unwrap());
-        test(Arc::new(first.unwrap()), url).await;
-    })
-    .await;
+    let backend = Backend::new(Mode::Production).await;
+    let url = backend.database_url();
+    let store = PostgresStore::connect(&url, SETTINGS).await;
+    test(Arc::new(store.unwrap()), url).await;
+    backend.remove().await;
 }
 
 /// The URL of a database without a schema.
 pub(crate) async fn with_empty_postgres(test: impl AsyncFnOnce(String)) {
-    let admin_url =
-        std::env::var("TEST_DATABASE_URL").expect("TEST_DATABASE_URL is set by tests/run");
-    let name = format!("shunt_store_{:016x}", getrandom::u64().unwrap());
-    let mut admin = PgConnection::connect(&admin_url).await.unwrap();
-    sqlx::raw_sql(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}")))
-        .execute(&mut admin)
-        .await
-        .unwrap();
-    let mut url = url::Url::parse(&admin_url).unwrap();
-    url.set_path(&name);
-    test(url.into()).await;
-    let drop = sqlx::AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
-    sqlx::raw_sql(drop).execute(&mut admin).await.unwrap();
+    let backend = Backend::empty("").await;
+    test(backend.database_url()).await;
+    backend.remove().await;
 }
 
 pub(crate) fn target() -> TargetUrl {

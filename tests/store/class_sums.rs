@@ -6,8 +6,8 @@ use std::sync::Arc;
 use shunt::domain::{ClickClass, Dimension, Interval, LinkId};
 use shunt::store::{ClicksOf, Store};
 
-use crate::backend::{TestStore, both_stores, delete_link, link, user};
-use crate::details::{DAY, batch, breakdown, count, query, row, sum};
+use crate::store::backend::{TestStore, both_stores, delete_link, link, user};
+use crate::store::details::{DAY, batch, breakdown, count, query, row, sum};
 
 const DAYS: u64 = 12;
 

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
 use shunt::store::{ClickBatch, ClickDetails, Grant};
 
-use crate::backend::{TestStore, both_stores, delete_link, link, user};
+use crate::store::backend::{TestStore, both_stores, delete_link, link, user};
 
 /// A link with a limit of ten clicks beside the newest one.
 const MADE_WITH_LIMIT: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at, max_clicks)

@@ -9,7 +9,7 @@ use shunt::store::{
     ClickBatch, ClickDetails, DataSet, FlushId, FlushMark, FlushesSeen, ParkedBatch, Raise, Store,
 };
 
-use crate::backend::{both_stores, delete_link, link, user};
+use crate::store::backend::{both_stores, delete_link, link, user};
 
 fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
     let mut clicks = clicks.to_vec();

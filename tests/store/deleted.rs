@@ -4,7 +4,7 @@ use shunt::domain::{Interval, LinkId};
 use shunt::store::{ClickDetails, FlushId, FlushMark, Raise, Store};
 use sqlx::{Connection, PgConnection};
 
-use crate::backend::{link, user, with_primary};
+use crate::store::backend::{link, user, with_primary};
 
 async fn number(by_hand: &mut PgConnection, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(by_hand).await.unwrap()

@@ -3,7 +3,7 @@
 use shunt::domain::{Clock, ShortCode, SystemClock, TokenKey};
 use shunt::store::{CreateLinkError, MAX_CHANGES_OF_ACCOUNT, NewLink, Store};
 
-use crate::backend::{TestStore, both_stores, link, plain, user};
+use crate::store::backend::{TestStore, both_stores, link, plain, user};
 
 /// Removes what is left of deleted accounts; returns in how many steps.
 async fn removed(store: &Store, limit: u32) -> usize {

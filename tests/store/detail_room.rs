@@ -5,8 +5,8 @@ use std::sync::Arc;
 use shunt::domain::{ClickClass, Dimension};
 use shunt::store::{ClicksOf, MAX_CLASSES_OF_INTERVAL};
 
-use crate::backend::{both_stores, link, user};
-use crate::details::{DAY, NOON, batch, breakdown, count, query, row, sum, sum_within};
+use crate::store::backend::{both_stores, link, user};
+use crate::store::details::{DAY, NOON, batch, breakdown, count, query, row, sum, sum_within};
 
 /// Classes of so many agents that no two are the same, every tenth of them a bot's.
 fn agents(name: &str, number: u64) -> Vec<Arc<ClickClass>> {

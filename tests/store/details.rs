@@ -11,8 +11,8 @@ use shunt::store::{
 
 use sqlx::{Connection, PgConnection};
 
-use crate::backend::{both_stores, delete_link, link, user, with_primary};
-use crate::click_limits::limited;
+use crate::store::backend::{both_stores, delete_link, link, user, with_primary};
+use crate::store::click_limits::limited;
 
 /// The first quarter of an hour of a day.
 pub(crate) const DAY: i64 = 96 * 20_000;

@@ -9,8 +9,8 @@ use shunt::store::{ClickBatch, ClickDetails, ClicksOf, OpenError, SqliteStore, S
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};
 
-use crate::backend::{SETTINGS, delete_link, link, user};
-use crate::details::{NOON, batch, breakdown, class, count, query, row, sum};
+use crate::store::backend::{SETTINGS, delete_link, link, user};
+use crate::store::details::{NOON, batch, breakdown, class, count, query, row, sum};
 
 async fn open(path: &Path) -> Store {
     let store = SqliteStore::open(path, SETTINGS, Arc::new(SystemClock));

@@ -8,7 +8,7 @@ use shunt::store::{
     ClickBatch, ClickDetails, CreateLinkError, Deleted, Edited, NewLink, Position, Raise,
 };
 
-use crate::backend::{both_stores, delete_link, link, moment, plain, target, user};
+use crate::store::backend::{both_stores, delete_link, link, moment, plain, target, user};
 
 both_stores! {
     async fn a_new_link_is_active_and_found_by_its_code(store) {

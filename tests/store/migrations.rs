@@ -13,7 +13,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
-use crate::backend::{SETTINGS, with_empty_postgres};
+use crate::store::backend::{SETTINGS, with_empty_postgres};
 
 /// A version above all that exist.
 const LATER: i64 = 900;

@@ -11,7 +11,7 @@ use shunt::store::{
     ClickBatch, ClickDetails, DataSet, FlushId, NewLink, OwnerSeries, Raise, Store,
 };
 
-use crate::backend::{both_stores, delete_link, link, moment, plain, user, with_sqlite};
+use crate::store::backend::{both_stores, delete_link, link, moment, plain, user, with_sqlite};
 
 const NOON: i64 = 2_000_000;
 

@@ -7,7 +7,7 @@ use shunt::store::{ClickBatch, ClickDetails, Raise, Store};
 use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
-use crate::backend::{link, user, with_primary};
+use crate::store::backend::{link, user, with_primary};
 
 fn batch(number: u64, link: LinkId) -> ClickBatch {
     ClickBatch {

@@ -8,7 +8,7 @@ use shunt::store::{
     Actor, CreateLinkError, Edited, Kept, LookedAt, NewLink, NewRemoval, Removed, Store,
 };
 
-use crate::backend::{both_stores, delete_link, link, plain, user};
+use crate::store::backend::{both_stores, delete_link, link, plain, user};
 
 const OPERATOR: Actor<'static> = Actor {
     user: None,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::join_all;
 use shunt::store::{PostgresReplica, Store};
 
-use crate::backend::{link, user, with_primary};
+use crate::store::backend::{link, user, with_primary};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_look_up_on_the_primary_goes_before_other_operations() {

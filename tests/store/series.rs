@@ -10,7 +10,7 @@ use shunt::store::{
     ClickBatch, ClickDetails, DataSet, FlushId, FlushesSeen, NewLink, Raise, Store,
 };
 
-use crate::backend::{both_stores, delete_link, link, plain, user};
+use crate::store::backend::{both_stores, delete_link, link, plain, user};
 
 const NOON: i64 = 2_000_000;
 

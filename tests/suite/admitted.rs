@@ -3,8 +3,8 @@
 use reqwest::Method;
 use serde_json::json;
 
+use crate::suite::web::browser::Browser;
 use crate::support::{App, Mode, Response, both_modes};
-use crate::web::browser::Browser;
 
 both_modes! {
     async fn link_local_targets_and_metadata_services_are_refused_in_every_spelling(app) {

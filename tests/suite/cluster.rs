@@ -175,7 +175,17 @@ async fn a_master_that_is_killed_and_started_again_under_load_loses_no_click() {
             })
         })
         .collect();
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    let many_more = async || {
+        let count = || {
+            answered
+                .iter()
+                .map(|clicks| clicks.load(Ordering::SeqCst))
+                .sum::<u64>()
+        };
+        let before = count();
+        eventually("redirects go on", async || count() > before + 20).await;
+    };
+    many_more().await;
     cluster.masters[1].kill();
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     // The shards of the other masters go on: their links have exact counts.
@@ -190,7 +200,7 @@ async fn a_master_that_is_killed_and_started_again_under_load_loses_no_click() {
         is_up(&app.server).await
     })
     .await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    many_more().await;
     stop.store(true, Ordering::SeqCst);
     for client in clients {
         client.await.unwrap();

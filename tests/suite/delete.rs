@@ -4,7 +4,7 @@ use futures_util::future::join;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::managed::{patch, show};
+use crate::suite::managed::{patch, show};
 use crate::support::{App, Response, both_modes};
 
 /// A deletion of a link in one of these states.

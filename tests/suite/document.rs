@@ -7,7 +7,7 @@ use std::path::Path;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
-use crate::architecture::sources;
+use crate::suite::architecture::sources;
 use crate::support::{App, Mode, Response, both_modes};
 
 const METHODS: [&str; 8] = [

@@ -7,9 +7,9 @@ use reqwest::Method;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection};
 
-use crate::abuse::admin;
+use crate::suite::abuse::admin;
+use crate::suite::web::browser::Browser;
 use crate::support::{App, Mode, Response, both_modes, eventually, locked, waiting_for};
-use crate::web::browser::Browser;
 
 /// 4,999 copies of a link.
 const COPIES: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::busy::DatabaseLock;
+use crate::suite::busy::DatabaseLock;
 use crate::support::{App, Backend, Mode, RedisServer, Server, eventually};
 
 const INACTIVE: &str = "UPDATE links SET is_active = false WHERE short_code = $1";
@@ -196,7 +196,7 @@ async fn statistics_include_the_clicks_of_all_instances() {
 
 #[tokio::test]
 async fn instances_that_start_at_once_migrate_an_empty_database_together() {
-    let backend = Backend::new(Mode::Production).await;
+    let backend = Backend::empty("").await;
     let settings = backend.settings();
     let (first, second, third) = tokio::join!(
         Server::start(&settings),

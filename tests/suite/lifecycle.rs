@@ -218,7 +218,10 @@ async fn a_second_signal_ends_the_service_at_once() {
         .unwrap();
     tokio::time::sleep(Duration::from_millis(300)).await;
     app.server.signal("INT");
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    eventually("it is stopping", async || {
+        app.server.log().contains("a second signal ends at once")
+    })
+    .await;
     app.server.signal("INT");
     assert_eq!(app.server.ended().await.code(), Some(130));
     app.backend.remove().await;

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, SqliteConnection};
 
-use crate::abuse::GRANT;
+use crate::suite::abuse::GRANT;
 use crate::support::{App, Backend, Mode, Response, Server, command, refused, unique};
 
 const TITLES: [&str; 11] = [
@@ -132,7 +132,7 @@ async fn searches_find_the_same_in_sqlite_and_in_postgres_of_any_locale() {
         "TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR' LOCALE 'C.UTF-8'",
         "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'",
     ] {
-        let backend = Backend::production(options).await;
+        let backend = Backend::empty(options).await;
         let server = Server::start(&backend.settings()).await;
         let app = App::of(backend, server);
         assert_eq!(found(&app).await, expected, "{options}");
@@ -144,7 +144,7 @@ async fn searches_find_the_same_in_sqlite_and_in_postgres_of_any_locale() {
 async fn a_postgres_of_another_encoding_is_refused_in_one_line() {
     for encoding in ["LATIN1", "SQL_ASCII"] {
         let options = format!("TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'");
-        let backend = Backend::production(&options).await;
+        let backend = Backend::empty(&options).await;
         let settings = backend.settings();
         let started = settings.clone();
         let ended = tokio::task::spawn_blocking(move || refused(&started))

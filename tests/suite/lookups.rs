@@ -11,8 +11,8 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
+use crate::suite::web::browser::ACCEPT;
 use crate::support::{App, Mode, Response, eventually, locked, waiting_for};
-use crate::web::browser::ACCEPT;
 
 const CONCURRENCY: &str = "2";
 const CLIENTS: usize = 20;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{App, Backend, Mode, PgBouncer, Response, Server, admin_url};
+use crate::support::{App, Backend, PgBouncer, Response, Server, admin_url};
 
 /// Clients at once: many more than PgBouncer has connections to Postgres.
 const CLIENTS: usize = 16;
@@ -54,7 +54,7 @@ async fn uses_a_limit(app: &App, token: &str) {
 
 async fn works_through(pgbouncer_settings: &str, redis: Option<&str>) {
     let pgbouncer = PgBouncer::start(&admin_url(), pgbouncer_settings).await;
-    let backend = Backend::new(Mode::Production).await;
+    let backend = Backend::empty("").await;
     let mut settings = backend.settings();
     for (name, value) in &mut settings {
         match (name.as_str(), redis) {

@@ -6,8 +6,8 @@ use std::process::Command;
 use reqwest::header::{HeaderMap, HeaderValue, IF_NONE_MATCH};
 use reqwest::{Method, StatusCode};
 
+use crate::suite::web::browser::ACCEPT;
 use crate::support::{App, Response, both_modes};
-use crate::web::browser::ACCEPT;
 
 /// An image, as it was answered.
 struct Image {

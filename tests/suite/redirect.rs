@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::managed::make;
+use crate::suite::managed::make;
 use crate::support::{Response, both_modes, eventually, raw, unique};
 
 both_modes! {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::pgbouncer::uses_everything;
-use crate::support::{App, Backend, Mode, Server, admin_url, command, refused, unique};
+use crate::suite::pgbouncer::uses_everything;
+use crate::support::{App, Backend, Server, admin_url, command, refused, unique};
 
 /// What `deploy/` gives to the roles, whose names are those of one database there.
 const ROLES: &str = include_str!("../../deploy/postgres/10-roles.sql");
@@ -23,7 +23,7 @@ struct Owned {
 
 impl Owned {
     async fn new() -> Self {
-        let backend = Backend::new(Mode::Production).await;
+        let backend = Backend::empty("").await;
         let owner = format!("owner_{}", unique());
         let service = format!("service_{}", unique());
         let database = url_of(&backend);

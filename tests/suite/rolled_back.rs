@@ -1,6 +1,6 @@
 //! A rolled-back Redis: it comes back with older data, from a snapshot or by promoting a replica that lagged.
 
-use crate::busy::DatabaseLock;
+use crate::suite::busy::DatabaseLock;
 use crate::support::{App, Mode, RedisServer, Server, eventually, has_all};
 
 const RARELY: (&str, &str) = ("FLUSH_INTERVAL_MS", "60000");

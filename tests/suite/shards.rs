@@ -12,7 +12,7 @@ use shunt::store::{Clicks, Database, PostgresStore, StoreSettings, migrations};
 use sqlx::{Connection, PgConnection};
 use tokio::sync::Mutex;
 
-use crate::cluster::shorten_many;
+use crate::suite::cluster::shorten_many;
 use crate::support::{
     App, Backend, Mode, RedisCluster, RedisServer, eventually, locked, refused, waiting_for,
 };

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::managed::make;
+use crate::suite::managed::make;
 use crate::support::{Response, both_modes, eventually, free_port};
 
 both_modes! {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::gate::{Gate, Treatment};
 use super::support::{Copy, all_links, import};
-use crate::support::{Finished, Person, Service, run};
+use crate::cli::support::{Finished, Person, Service, run};
 
 /// The same through a gate.
 fn import_through(gate: &Gate, person: &Person, file: &Path) -> Finished {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{Finished, run, shunt};
+use crate::cli::support::{Finished, run, shunt};
 
 /// A sample of an export.
 pub(super) fn sample(name: &str) -> PathBuf {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Service, eventually};
+use crate::cli::support::{Service, eventually};
 
 /// The treatment of one request.
 #[derive(Clone, Copy, Debug)]

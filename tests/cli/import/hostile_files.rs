@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::support::{Finished, run, shunt};
+use crate::cli::support::{Finished, run, shunt};
 
 /// Address space of the program in KiB. Without work to do it needs two thirds of it.
 const MEMORY: &str = "150000";

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::support::{Copy, all_links, import};
-use crate::support::{Person, Service};
+use crate::cli::support::{Person, Service};
 
 #[test]
 fn links_keep_their_codes_their_clicks_and_all_their_fields() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::gate::{Gate, Treatment};
 use super::support::{Copy, all_links, import};
-use crate::support::{Person, Service, run};
+use crate::cli::support::{Person, Service, run};
 
 #[test]
 fn a_refused_row_keeps_every_cell_and_stays_refused_until_it_is_mended() {

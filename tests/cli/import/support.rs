@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::formats::sample;
-use crate::support::{Finished, Person};
+use crate::cli::support::{Finished, Person};
 
 /// A copy of a file in a folder of its own: an import writes beside it.
 pub(super) struct Copy {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::requests::{Account, LinksBefore, requests, requests_with};
 use super::{all_routes, place};
-use crate::browser::{Browser, token};
+use crate::suite::web::browser::{Browser, token};
 use crate::support::{App, Backend, Mode, Response, Server};
 
 /// The first line of the table; the rows begin two lines below it.
@@ -263,7 +263,7 @@ fn rounded(number: f64) -> String {
 
 /// Measures the column of the table, and writes it if `UPDATE` is set.
 #[tokio::test]
-#[ignore = "it measures: `UPDATE=1 cargo test --test faults cost_of_every_route -- --ignored --nocapture`"]
+#[ignore = "it measures: `UPDATE=1 cargo test --test all cost_of_every_route -- --ignored --nocapture`"]
 async fn cost_of_every_route_against_a_redirect() {
     let backend = Backend::new(Mode::Embedded).await;
     let server = match std::env::var_os("SHUNT_TEST_PROGRAM") {

@@ -9,8 +9,8 @@ use reqwest::Method;
 use serde_json::json;
 use shunt::http::paths::{PAGES, ROUTES};
 
-use crate::nothing_is_in_memory_alone;
-use crate::proxy::{Fault, Proxy};
+use crate::faults::nothing_is_in_memory_alone;
+use crate::faults::proxy::{Fault, Proxy};
 use crate::support::{App, Backend, Mode, Response, Server, eventually};
 
 mod bounds;
@@ -150,6 +150,6 @@ fn is_in_the_guarantees(table: &str) {
     }
     assert!(
         rest[..end] == *table,
-        "deploy/guarantees.md is out of date: run `UPDATE=1 cargo test --test faults every_route` and look at what changed\n{table}"
+        "deploy/guarantees.md is out of date: run `UPDATE=1 cargo test --test all every_route` and look at what changed\n{table}"
     );
 }

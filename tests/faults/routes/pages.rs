@@ -1,7 +1,7 @@
 //! Requests to pages.
 
 use super::requests::{Account, GRANT, PASSWORD, Requests, between, removed, reported};
-use crate::browser::{Browser, token};
+use crate::suite::web::browser::{Browser, token};
 use crate::support::{App, unique};
 
 /// A browser whose pages' token is kept beside its cookies.

@@ -4,7 +4,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::pages;
-use crate::browser::Browser;
+use crate::suite::web::browser::Browser;
 use crate::support::{App, Response, unique};
 
 pub(super) const PASSWORD: &str = "correct horse";

@@ -4,8 +4,8 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{GRANT, PASSWORD, account, admin, becomes, id_of, remove, revoke, send};
+use crate::suite::web::browser::{Browser, leads_to};
 use crate::support::{App, Backend, Mode, both_modes};
-use crate::web::browser::{Browser, leads_to};
 
 /// Every way into a banned account is closed.
 async fn is_locked_out(app: &App, email: &str, tokens: &[&str]) {

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::abuse::{admin, send};
+use crate::suite::abuse::{admin, send};
 use crate::support::{App, Mode, Response, both_modes, eventually, unique};
 
 const FULL: &str = "This service's database is full, so nothing new can be saved; delete links that are not needed, or ask the operator for more room";

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::abuse::{admin, id_of, remove, revoke};
+use crate::suite::abuse::{admin, id_of, remove, revoke};
 use crate::support::{App, Response, both_modes};
 use reqwest::Method;
 

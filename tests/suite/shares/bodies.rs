@@ -6,10 +6,10 @@ use futures_util::future::join_all;
 use shunt::http::paths::{Class, PAGES, ROUTES};
 use tokio::io::AsyncWriteExt;
 
-use crate::abuse::admin;
-use crate::busy::DatabaseLock;
+use crate::suite::abuse::admin;
+use crate::suite::busy::DatabaseLock;
+use crate::suite::web::browser::Browser;
 use crate::support::{App, Mode, both_modes, eventually};
-use crate::web::browser::Browser;
 
 use super::{BY_ADDRESS, announce, connect_from};
 
@@ -35,7 +35,9 @@ impl Caller {
         let token = admin(app).await;
         let mut browser = Browser::new(app);
         let email = browser.sign_up().await;
-        app.backend.execute(crate::abuse::GRANT, &email).await;
+        app.backend
+            .execute(crate::suite::abuse::GRANT, &email)
+            .await;
         let session = &browser.cookies["shunt_session"];
         let headers =
             format!("Authorization: Bearer {token}\r\nCookie: shunt_session={session}\r\n");

@@ -5,8 +5,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+use crate::suite::web::browser::Browser;
 use crate::support::{App, both_modes};
-use crate::web::browser::Browser;
 
 use super::{connect_from, status};
 

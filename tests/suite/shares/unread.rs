@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::suite::web::browser::Browser;
 use crate::support::{App, Mode, Response, both_modes};
-use crate::web::browser::Browser;
 
 use super::{BY_ADDRESS, connect_from, status};
 

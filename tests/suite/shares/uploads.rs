@@ -5,8 +5,8 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+use crate::suite::web::browser::Browser;
 use crate::support::{App, Response, both_modes, eventually};
-use crate::web::browser::Browser;
 
 use super::{announce, connect_from};
 

@@ -3,6 +3,7 @@
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
+use super::template::create_migrated;
 use super::unique;
 
 /// The two ways to run.
@@ -24,19 +25,27 @@ impl Backend {
             Mode::Embedded => Self::Embedded {
                 folder: tempfile::tempdir().unwrap(),
             },
-            Mode::Production => Self::production("").await,
+            Mode::Production => {
+                let name = unique_database();
+                create_migrated(&name).await;
+                Self::of_production(name)
+            }
         }
     }
 
-    /// Of production, with a database that is made with these options of `CREATE DATABASE`.
-    pub(crate) async fn production(options: &str) -> Self {
-        let name = format!("shunt_test_{}", unique());
+    /// Of production, with an empty database that is made with these options of `CREATE DATABASE`.
+    pub(crate) async fn empty(options: &str) -> Self {
+        let name = unique_database();
         let mut admin = PgConnection::connect(&admin_url()).await.unwrap();
         let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name} {options}"));
         sqlx::raw_sql(create).execute(&mut admin).await.unwrap();
+        Self::of_production(name)
+    }
+
+    fn of_production(database: String) -> Self {
         Self::Production {
-            prefix: name.clone(),
-            database: name,
+            prefix: database.clone(),
+            database,
         }
     }
 
@@ -263,7 +272,11 @@ pub(crate) fn redis_url() -> String {
     std::env::var("TEST_REDIS_URL").expect("TEST_REDIS_URL is set by tests/run")
 }
 
-fn database_url(database: &str) -> String {
+fn unique_database() -> String {
+    format!("shunt_test_{}", unique())
+}
+
+pub(super) fn database_url(database: &str) -> String {
     let mut url = url::Url::parse(&admin_url()).unwrap();
     url.set_path(database);
     url.into()

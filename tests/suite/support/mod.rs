@@ -9,6 +9,7 @@ pub(crate) mod raw;
 mod redis_cluster;
 pub(crate) mod redis_server;
 mod server;
+mod template;
 pub(crate) mod tokens;
 pub(crate) mod unprivileged;
 

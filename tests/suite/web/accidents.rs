@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::browser::{Browser, leads_to, token};
-use crate::abuse::{GRANT, admin, id_of, send};
+use crate::suite::abuse::{GRANT, admin, id_of, send};
 use crate::support::{App, Mode, both_modes, eventually, with_app_and_settings};
 
 /// The title of a page that asks a question.

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::browser::{Browser, leads_to, token};
-use crate::abuse::{GRANT, becomes};
+use crate::suite::abuse::{GRANT, becomes};
 use crate::support::{App, Response, both_modes, eventually};
 
 const PAGES: [&str; 5] = [

@@ -249,7 +249,7 @@ both_modes! {
     async fn the_navigation_says_which_page_this_is(app) {
         let mut browser = Browser::new(app);
         let email = browser.sign_up().await;
-        app.backend.execute(crate::abuse::GRANT, &email).await;
+        app.backend.execute(crate::suite::abuse::GRANT, &email).await;
         for path in ["/app", "/app/all", "/app/account", "/app/admin"] {
             let page = browser.get(path).await.text;
             assert!(page.contains(&format!("<a href=\"{path}\" aria-current=\"page\">")), "{path}: {page}");

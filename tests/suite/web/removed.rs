@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::browser::ACCEPT;
-use crate::abuse::{admin, id_of, send};
+use crate::suite::abuse::{admin, id_of, send};
 use crate::support::{App, Response, both_modes};
 
 async fn page(app: &App, path: &str, language: &str) -> Response {
@@ -65,7 +65,7 @@ both_modes! {
         let admin = admin(app).await;
         let body = json!({ "kind": "host", "value": "evil.example", "reason": "by order of a court", "status": 451 });
         id_of(&send(app, Method::POST, &admin, "/admin/removals", &body).await);
-        crate::abuse::becomes(app, &code, 451).await;
+        crate::suite::abuse::becomes(app, &code, 451).await;
         let page = page(app, &format!("/{code}"), "en").await;
         assert!(page.text.contains("by order of a court") && !page.text.contains("the milder one"), "{page:?}");
     }

@@ -1,7 +1,7 @@
 //! The form that reports a link, without JavaScript.
 
 use super::browser::{Browser, leads_to, token};
-use crate::abuse::admin;
+use crate::suite::abuse::admin;
 use crate::support::{both_modes, within_a_minute};
 
 both_modes! {

@@ -3,7 +3,7 @@
 use reqwest::Method;
 
 use super::browser::{ACCEPT, Browser, leads_to};
-use crate::abuse::{admin, id_of, remove};
+use crate::suite::abuse::{admin, id_of, remove};
 use crate::support::{App, Response, both_modes};
 
 /// Most that such a page may have with all that it loads.

@@ -1,7 +1,5 @@
 //! The contract of the store, which both implementations keep.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 mod additive;
 mod backend;
 mod class_sums;

@@ -1,9 +1,5 @@
 //! Tests of behaviour: the real program, over real HTTP, in both modes.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod support;
-
 mod abuse;
 mod accounts;
 mod admitted;
@@ -61,4 +57,4 @@ mod slow_connect;
 mod stats;
 mod traces;
 mod visitors;
-mod web;
+pub(crate) mod web;

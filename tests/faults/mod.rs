@@ -3,17 +3,6 @@
 //!
 //! `SHUNT_TEST_LONG=1` (`tests/run --long`) makes the faults longer and more frequent.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-#[expect(dead_code, reason = "shared with the suite, which uses the rest")]
-#[expect(unused_macros, reason = "shared with the suite, which uses the rest")]
-#[expect(unused_imports, reason = "shared with the suite, which uses the rest")]
-#[path = "../suite/support/mod.rs"]
-mod support;
-
-#[path = "../suite/web/browser.rs"]
-mod browser;
-
 mod api;
 mod load;
 mod nginx;
@@ -44,8 +33,8 @@ mod versions;
 
 use std::time::Duration;
 
+use crate::support::{App, eventually};
 use load::{Address, Load};
-use support::{App, eventually};
 
 /// Clients of one test.
 const CLIENTS: usize = 16;
@@ -81,10 +70,21 @@ async fn warm_links(app: &App) -> Vec<String> {
 
 /// An instance under load from clients that already got responses.
 async fn under_load(app: &App, codes: &[String]) -> (Address, Load) {
+    loaded(app, |address| Load::start(address, codes, CLIENTS)).await
+}
+
+/// The same with all the load that the machine can take.
+async fn under_full_load(app: &App, codes: &[String]) -> (Address, Load) {
+    loaded(app, |address| Load::full(address, codes, CLIENTS)).await
+}
+
+async fn loaded(app: &App, start: impl FnOnce(&Address) -> Load) -> (Address, Load) {
     let address = Address::of(&app.server.base);
-    let load = Load::start(&address, codes, CLIENTS);
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    eventually("clients get responses", async || load.tally.answered() > 0).await;
+    let load = start(&address);
+    eventually("all clients get responses", async || {
+        load.tally.answered() > 2 * CLIENTS as u64
+    })
+    .await;
     (address, load)
 }
 

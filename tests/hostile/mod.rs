@@ -3,14 +3,6 @@
 //! `tests/run --long` (`PROPTEST_CASES`) generates ten thousand of each. The parsers have property tests of their
 //! own beside them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-#[expect(dead_code, reason = "shared with the suite, which uses the rest")]
-#[expect(unused_macros, reason = "shared with the suite, which uses the rest")]
-#[expect(unused_imports, reason = "shared with the suite, which uses the rest")]
-#[path = "../suite/support/mod.rs"]
-mod support;
-
 mod fake_redis;
 mod redis;
 mod requests;

@@ -1,7 +1,5 @@
 //! The command line as people and scripts use it: the program against a running service.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 mod accounts;
 mod client;
 mod files;
