@@ -51,8 +51,6 @@ mod key_body;
 mod link_body;
 mod link_breakdown;
 mod link_csv;
-mod link_fields;
-mod link_json;
 mod link_series;
 mod link_stream;
 mod list_keys;

@@ -4,12 +4,11 @@ use axum::http::StatusCode;
 
 use super::form::{Form, moment};
 use crate::domain::{
-    CustomCode, FieldEdit, Link, LinkEdit, LinkProperties, MaxClicks, OwnHost, TagEdit, Tags,
-    TargetUrl, Timestamp, Title,
+    CustomCode, FieldEdit, Link, LinkEdit, LinkProperties, LinkRequest, MaxClicks, OwnHost,
+    TagEdit, Tags, TargetUrl, Timestamp, Title,
 };
 use crate::http::ApiError;
 use crate::http::paths::is_kept_word;
-use crate::links::LinkRequest;
 
 /// The fields as a page shows them.
 #[derive(Clone, Debug, Default)]
