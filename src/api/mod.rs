@@ -50,7 +50,6 @@ mod idempotency_key;
 mod key_body;
 mod link_body;
 mod link_breakdown;
-mod link_csv;
 mod link_series;
 mod link_stream;
 mod list_keys;

@@ -61,6 +61,12 @@ impl<T> FieldEdit<T> {
         }
     }
 
+    /// The value, if there is one; otherwise it stays as it is.
+    #[must_use]
+    pub fn set_if(value: Option<T>) -> Self {
+        value.map_or(Self::Keep, Self::Set)
+    }
+
     /// Whether it stays as it is.
     #[must_use]
     pub fn is_kept(&self) -> bool {

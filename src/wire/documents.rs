@@ -20,9 +20,23 @@ use crate::domain::FieldEdit;
 /// What every document may say of a link, whether it makes the link or changes it.
 const SHARED: [&str; 5] = ["expires_at", "max_clicks", "title", "tags", "forward_query"];
 
-/// What is particular to a document.
-#[derive(Debug)]
-pub struct About {
+/// The fields of a form of the pages.
+pub const FORM_FIELDS: [&str; 8] = {
+    let [end, max, title, tags, query] = SHARED;
+    [
+        "target_url",
+        "custom_code",
+        end,
+        max,
+        title,
+        tags,
+        query,
+        "is_active",
+    ]
+};
+
+/// A document of the API.
+struct Kind {
     name: &'static str,
     description: &'static str,
     /// Its fields before those that all documents have, and after them.
@@ -31,95 +45,51 @@ pub struct About {
     needs_target: bool,
     /// What it says of fields, where that is not what [`LinkFields`] says.
     says: &'static [(&'static str, &'static str)],
-}
-
-/// A kind of document.
-pub trait Kind {
-    /// What is particular to it.
-    const ABOUT: About;
-
     /// Changes the description of a field, where it is not of the form that [`LinkFields`] gives it.
-    fn adapt(_field: &str, _schema: &mut RefOr<Schema>) {}
+    adapt: fn(&str, &mut RefOr<Schema>),
 }
 
-/// A document of this kind, which refuses fields of others.
+/// A document of the kind with this place in [`KINDS`]: it refuses the fields of other kinds.
 #[derive(Debug)]
-pub struct Document<K, T = LinkFields>(pub T, PhantomData<K>);
+pub struct Document<const KIND: usize, T = LinkFields>(pub T);
 
 /// The new link in a query, where each value is a text.
-pub type LinkQuery = Document<InQuery, HashMap<String, String>>;
+pub type LinkQuery = Document<0, HashMap<String, String>>;
 /// The new link, where its parameters are not in the query.
-pub type LinkObject = Document<New>;
+pub type LinkObject = Document<1>;
 /// A new link among many: also as an export has it.
-pub type BulkObject = Document<OfMany>;
+pub type BulkObject = Document<2>;
 /// A change of a link: a merge patch (RFC 7396).
-pub type LinkPatch = Document<Change>;
+pub type LinkPatch = Document<3>;
 
-/// See [`LinkQuery`].
-#[derive(Debug)]
-pub enum InQuery {}
-/// See [`LinkObject`].
-#[derive(Debug)]
-pub enum New {}
-/// See [`BulkObject`].
-#[derive(Debug)]
-pub enum OfMany {}
-/// See [`LinkPatch`].
-#[derive(Debug)]
-pub enum Change {}
-
-impl Kind for InQuery {
-    const ABOUT: About = About {
+static KINDS: [Kind; 4] = [
+    Kind {
         name: "LinkQuery",
-        description: "The new link.",
         needs_target: false,
         says: &[
-            (
-                "target_url",
-                "Absolute `http` or `https` URL of at most 2048 bytes, percent-encoded as every parameter: without\ncontrol characters, without user name or password, and not on this service's own host. It is stored\nand returned exactly as given. Required, here or in the body.",
-            ),
+            ("target_url", TARGET_IN_QUERY),
             ("title", "A name for you, of up to 200 characters."),
             (
                 "tags",
                 "Up to 20 words of up to 50 characters, with commas between.",
             ),
-            (
-                "forward_query",
-                "Whether a visitor's query is added to that of the target; if both have a parameter of the same name, the visitor's value\nis used. A visit whose `Location` would be longer than 8192 bytes is answered 414, and one whose `Location` would be a URL that\nthe service refuses is answered 410.",
-            ),
+            ("forward_query", FORWARD_QUERY_IN_QUERY),
             ("view", "`full`: the response has all fields of the link."),
         ],
-        ..New::ABOUT
-    };
-
-    fn adapt(field: &str, schema: &mut RefOr<Schema>) {
-        match (field, &mut *schema) {
+        adapt: |field, schema| match (field, &mut *schema) {
             ("target_url", RefOr::T(Schema::Object(target))) => {
                 target.pattern = Some(r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@]+([/?#]|$)".to_owned());
             }
             ("tags", _) => *schema = ObjectBuilder::new().schema_type(Type::String).into(),
             ("view", _) => *schema = ViewWord::schema(),
             _ => {}
-        }
-    }
-}
-
-impl Kind for New {
-    const ABOUT: About = About {
-        name: "LinkObject",
-        description: "The new link, where its parameters are not in the query.",
-        before: &["target_url", "custom_code"],
-        after: &["view"],
-        needs_target: true,
-        says: &[("target_url", "As the query parameter.")],
-    };
-}
-
-impl Kind for OfMany {
-    const ABOUT: About = About {
+        },
+        ..NEW
+    },
+    NEW,
+    Kind {
         name: "BulkObject",
         description: "A new link among many: also as an export has it.",
-        before: &["target_url", "custom_code"],
         after: &[
             "is_active",
             "clicks",
@@ -130,7 +100,6 @@ impl Kind for OfMany {
             "status",
             "updated_at",
         ],
-        needs_target: true,
         says: &[
             (
                 "target_url",
@@ -141,18 +110,15 @@ impl Kind for OfMany {
                 "The moment from which the link is not followed any more: in the future, unless `created_at` shows an exported link.",
             ),
         ],
-    };
-
-    fn adapt(field: &str, schema: &mut RefOr<Schema>) {
-        // Letters beyond ASCII are in no URI.
-        if let ("target_url", RefOr::T(Schema::Object(target))) = (field, schema) {
-            target.format = None;
-        }
-    }
-}
-
-impl Kind for Change {
-    const ABOUT: About = About {
+        adapt: |field, schema| {
+            // Letters beyond ASCII are in no URI.
+            if let ("target_url", RefOr::T(Schema::Object(target))) = (field, schema) {
+                target.format = None;
+            }
+        },
+        ..NEW
+    },
+    Kind {
         name: "LinkPatch",
         description: "What changes; all other fields stay as they are. `null` takes a value away.",
         before: &["target_url", "is_active"],
@@ -174,64 +140,86 @@ impl Kind for Change {
             ),
             ("tags", "All tags that the link has afterwards."),
         ],
-    };
-
-    fn adapt(field: &str, schema: &mut RefOr<Schema>) {
-        match (field, schema) {
+        adapt: |field, schema| match (field, schema) {
             ("target_url", RefOr::T(Schema::Object(target))) => target.example = None,
             ("is_active", RefOr::T(Schema::Object(flag))) => {
                 flag.schema_type = Type::Boolean.into()
             }
             _ => {}
-        }
+        },
+    },
+];
+
+const NEW: Kind = Kind {
+    name: "LinkObject",
+    description: "The new link, where its parameters are not in the query.",
+    before: &["target_url", "custom_code"],
+    after: &["view"],
+    needs_target: true,
+    says: &[("target_url", "As the query parameter.")],
+    adapt: |_, _| {},
+};
+
+const TARGET_IN_QUERY: &str =
+    "Absolute `http` or `https` URL of at most 2048 bytes, percent-encoded as every parameter: without
+control characters, without user name or password, and not on this service's own host. It is stored
+and returned exactly as given. Required, here or in the body.";
+
+const FORWARD_QUERY_IN_QUERY: &str =
+    "Whether a visitor's query is added to that of the target; if both have a parameter of the same name, the visitor's value
+is used. A visit whose `Location` would be longer than 8192 bytes is answered 414, and one whose `Location` would be a URL that
+the service refuses is answered 410.";
+
+impl Kind {
+    /// The names of all its fields.
+    fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let fields = self.before.iter().chain(&SHARED).chain(self.after);
+        fields.copied()
+    }
+
+    /// Its fields, as the API's own document describes them.
+    fn properties(&'static self) -> impl Iterator<Item = (&'static str, RefOr<Schema>)> {
+        let mut all = match LinkFields::schema() {
+            RefOr::T(Schema::Object(object)) => object.properties,
+            _ => BTreeMap::new(),
+        };
+        self.names().filter_map(move |name| {
+            let mut schema = all.remove(name)?;
+            (self.adapt)(name, &mut schema);
+            let description = match &mut schema {
+                RefOr::T(Schema::Object(object)) => Some(&mut object.description),
+                RefOr::T(Schema::Array(array)) => Some(&mut array.description),
+                _ => None,
+            };
+            let says = self.says.iter().find(|(field, _)| *field == name);
+            if let (Some(description), Some((_, text))) = (description, says) {
+                *description = Some((*text).to_owned());
+            }
+            Some((name, schema))
+        })
     }
 }
 
-/// The names of all fields of a document.
-fn names<K: Kind>() -> impl Iterator<Item = &'static str> {
-    let About { before, after, .. } = K::ABOUT;
-    before.iter().chain(&SHARED).chain(after).copied()
-}
-
-/// The fields of a document, as the API's own document describes them.
-fn properties<K: Kind>() -> impl Iterator<Item = (&'static str, RefOr<Schema>)> {
-    let mut all = match LinkFields::schema() {
-        RefOr::T(Schema::Object(object)) => object.properties,
-        _ => BTreeMap::new(),
-    };
-    names::<K>().filter_map(move |name| {
-        let mut schema = all.remove(name)?;
-        K::adapt(name, &mut schema);
-        let says = K::ABOUT.says.iter().find(|(field, _)| *field == name);
-        match (says, &mut schema) {
-            (Some((_, text)), RefOr::T(Schema::Object(of))) => {
-                of.description = Some((*text).into())
-            }
-            (Some((_, text)), RefOr::T(Schema::Array(of))) => of.description = Some((*text).into()),
-            _ => {}
-        }
-        Some((name, schema))
-    })
-}
-
-impl<K: Kind> PartialSchema for Document<K> {
+impl<const KIND: usize> PartialSchema for Document<KIND> {
     fn schema() -> RefOr<Schema> {
+        let kind = &KINDS[KIND];
         let object = ObjectBuilder::new()
-            .description(Some(K::ABOUT.description))
+            .description(Some(kind.description))
             .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
-        let object = properties::<K>().fold(object, |object, (name, schema)| {
+        let object = kind.properties().fold(object, |object, (name, schema)| {
             object.property(name, schema)
         });
-        match K::ABOUT.needs_target {
-            true => object.required("target_url").into(),
-            false => object.into(),
+        if kind.needs_target {
+            object.required("target_url").into()
+        } else {
+            object.into()
         }
     }
 }
 
-impl<K: Kind> ToSchema for Document<K> {
+impl<const KIND: usize> ToSchema for Document<KIND> {
     fn name() -> Cow<'static, str> {
-        K::ABOUT.name.into()
+        KINDS[KIND].name.into()
     }
 
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
@@ -256,32 +244,28 @@ impl IntoParams for LinkQuery {
             }
             parameter.schema(Some(schema)).build()
         };
-        properties::<InQuery>().map(parameter).collect()
+        KINDS[0].properties().map(parameter).collect()
     }
 }
 
-impl<'de, K: Kind, T: Deserialize<'de>> Deserialize<'de> for Document<K, T> {
+impl<'de, const KIND: usize, T: Deserialize<'de>> Deserialize<'de> for Document<KIND, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Reading(PhantomData))
-    }
-}
+        struct Fields<const KIND: usize, T>(PhantomData<T>);
 
-struct Reading<K, T>(PhantomData<(K, T)>);
+        impl<'de, const KIND: usize, T: Deserialize<'de>> Visitor<'de> for Fields<KIND, T> {
+            type Value = Document<KIND, T>;
 
-impl<'de, K: Kind, T: Deserialize<'de>> Visitor<'de> for Reading<K, T> {
-    type Value = Document<K, T>;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
 
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
+                let names = KINDS[KIND].names().map(|name| (name, false)).collect();
+                T::deserialize(MapAccessDeserializer::new(Known { map, names })).map(Document)
+            }
+        }
 
-    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
-        let known = Known {
-            map,
-            names: names::<K>().map(|name| (name, false)).collect(),
-        };
-        let read = T::deserialize(MapAccessDeserializer::new(known))?;
-        Ok(Document(read, PhantomData))
+        deserializer.deserialize_map(Fields(PhantomData))
     }
 }
 
@@ -335,10 +319,10 @@ impl LinkQuery {
     /// # Errors
     /// A sentence that begins with the name of a parameter.
     pub fn fields(self) -> Result<LinkFields, String> {
-        let Self(mut texts, _) = self;
+        let Self(mut texts) = self;
         if !texts.contains_key("target_url") {
             return Err("target_url: query parameter is required".to_owned());
         }
-        LinkFields::of_texts(|name| texts.remove(name).map_or(FieldEdit::Keep, FieldEdit::Set))
+        LinkFields::of_texts(|name| FieldEdit::set_if(texts.remove(name)))
     }
 }

@@ -3,7 +3,9 @@
 mod documents;
 mod fields;
 mod link;
+mod table;
 
-pub use documents::{BulkObject, LinkObject, LinkPatch, LinkQuery};
+pub use documents::{BulkObject, FORM_FIELDS, LinkObject, LinkPatch, LinkQuery};
 pub use fields::LinkFields;
 pub use link::{FullLinkBody, LinkBody, ViewWord};
+pub use table::{COLUMNS, Column};
