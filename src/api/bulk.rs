@@ -14,15 +14,15 @@ use utoipa::{IntoParams, ToSchema};
 use super::authentication::TokenOwner;
 use super::bulk_document::{Document, WRONG_KIND};
 use super::idempotency_key::IDEMPOTENCY_KEY;
-use super::link_json::BulkObject;
 use crate::accounts::Accounts;
-use crate::domain::Principal;
+use crate::domain::{LinkRequest, Principal};
 use crate::http::documented::{
     Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesQuery,
 };
 use crate::http::{ApiError, BodyLimits, ClientAddress, ErrorBody, JSON, QueryOf, read_body};
 use crate::limits::ClientShare;
-use crate::links::{LinkRequest, LinkService};
+use crate::links::LinkService;
+use crate::wire::BulkObject;
 
 /// 10,000 links with the longest targets need two thirds of this.
 const LIMITS: BodyLimits = BodyLimits {

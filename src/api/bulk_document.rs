@@ -6,13 +6,13 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::link_json::BulkObject;
-use crate::domain::{OwnHost, Timestamp};
+use crate::domain::{LinkRequest, OwnHost, Timestamp};
 use crate::http::paths::is_reserved;
 use crate::http::{ApiError, parse_object};
 use crate::import::{Encoding, ReadLink, Source, Table, Unreadable};
 use crate::limits::MAX_BULK;
-use crate::links::{LinkRequest, imported_request};
+use crate::links::imported_request;
+use crate::wire::BulkObject;
 
 /// Links of one call at most.
 const MAX_LINKS: usize = MAX_BULK as usize;
@@ -101,8 +101,9 @@ fn parse(object: &str, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
             "body: each link must have at most {MAX_OBJECT} bytes of JSON"
         )));
     }
-    let object: BulkObject = parse_object(object.as_bytes()).map_err(ApiError::invalid)?;
-    object.parse(own_host)
+    let object = parse_object::<BulkObject>(object.as_bytes());
+    let request = object.and_then(|object| object.0.request(own_host, is_reserved));
+    request.map_err(ApiError::invalid)
 }
 
 fn request(link: &ReadLink, own_host: &OwnHost, now: Timestamp) -> Result<LinkRequest, ApiError> {

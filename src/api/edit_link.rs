@@ -1,95 +1,22 @@
 //! `PATCH /urls/{short_code}`: changes a link.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use serde::{Deserialize, Deserializer};
-use utoipa::ToSchema;
 
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::entity_tags::expected;
 use super::link_body::{View, one_link};
-use super::link_fields::{JsonMaxClicks, end, json_tags, target, title};
 use crate::accounts::Accounts;
-use crate::domain::{FieldEdit, LinkEdit, OwnHost, TagEdit};
 use crate::http::documented::{
     Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesBody,
 };
 use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, JsonBody, PathCode};
 use crate::links::LinkService;
-use crate::wire::FullLinkBody;
-
-/// What changes; all other fields stay as they are. `null` takes a value away.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LinkPatch {
-    /// Another target; its rules are those of a new link.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = String, required = false, format = "uri", max_length = 2048)]
-    target_url: FieldEdit<String>,
-    /// Whether the link is followed.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = bool, required = false)]
-    is_active: FieldEdit<bool>,
-    /// RFC 3339 with a zone. A moment in the past ends the link now.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<String>, required = false, format = DateTime)]
-    expires_at: FieldEdit<String>,
-    /// Redirects that are answered in all, those up to now included.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<u64>, required = false, minimum = 1, maximum = 9_007_199_254_740_991_u64)]
-    max_clicks: FieldEdit<JsonMaxClicks>,
-    /// A name for you.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<String>, required = false, max_length = 200)]
-    title: FieldEdit<String>,
-    /// All tags that the link has afterwards.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<Vec<String>>, required = false, max_items = 20)]
-    tags: FieldEdit<Vec<String>>,
-    /// Whether a visitor's query is added to that of the target.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<bool>, required = false)]
-    forward_query: FieldEdit<bool>,
-}
-
-/// A field that is there, perhaps as `null`.
-fn given<'de, D, T>(deserializer: D) -> Result<FieldEdit<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    let value = Option::deserialize(deserializer)?;
-    Ok(value.map_or(FieldEdit::Clear, FieldEdit::Set))
-}
-
-impl LinkPatch {
-    fn parse(self, own_host: &OwnHost) -> Result<LinkEdit, ApiError> {
-        let needed = |field: &str| ApiError::invalid(format!("{field}: must not be null"));
-        let target_url = self.target_url.value(|| Err(needed("target_url")))?;
-        let target_url = target_url.map(|raw| target(&raw, own_host));
-        let Ok(tags) = self.tags.value(|| Ok::<_, Infallible>(Vec::new()));
-        let Ok(forward_query) = self.forward_query.value(|| Ok::<_, Infallible>(false));
-        Ok(LinkEdit {
-            target: target_url.transpose()?,
-            is_active: self.is_active.value(|| Err(needed("is_active")))?,
-            title: self.title.parsed(|raw| title(&raw))?,
-            tags: tags
-                .map(|tags| json_tags(&tags))
-                .transpose()?
-                .map(TagEdit::Set),
-            expires_at: self.expires_at.parsed(|raw| end(&raw).map(Some))?,
-            max_clicks: self
-                .max_clicks
-                .parsed(|max| Ok::<_, ApiError>(Some(max.0)))?,
-            forward_query,
-        })
-    }
-}
+use crate::wire::{FullLinkBody, LinkPatch};
 
 /// Change one of your links.
 ///
@@ -130,7 +57,10 @@ pub(super) async fn edit(
     headers: HeaderMap,
     patch: Result<JsonBody<LinkPatch>, ApiError>,
 ) -> Result<Response, ApiError> {
-    let edit = patch.and_then(|JsonBody(patch)| patch.parse(&links.own_host));
+    let edit = patch.and_then(|JsonBody(patch)| {
+        let edit = patch.0.edit(&links.own_host);
+        edit.map_err(ApiError::invalid)
+    });
     let edited = match (&code, &edit) {
         (Some(code), Ok(edit)) => {
             let expected = expected(&headers);
@@ -162,11 +92,11 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::api::link_fields::LinkObject;
     use crate::config::BaseUrl;
-    use crate::domain::{LinkProperties, MaxClicks, Title};
+    use crate::domain::{LinkProperties, MaxClicks, OwnHost, Title};
     use crate::http::parse_object;
-    use crate::links::LinkRequest;
+    use crate::http::paths::is_reserved;
+    use crate::wire::LinkObject;
 
     const FIELDS: [&str; 7] = [
         "target_url",
@@ -189,8 +119,8 @@ mod tests {
             "expires_at": "2090-01-01T00:00:00Z", "max_clicks": 7, "forward_query": true,
         });
         let link: LinkObject = parse_object(link.to_string().as_bytes()).unwrap();
-        let LinkRequest { properties, .. } = link.parse(&own_host()).unwrap();
-        properties
+        let request = link.0.request(&own_host(), is_reserved);
+        request.unwrap().properties
     }
 
     fn shown(properties: &LinkProperties) -> Value {
@@ -242,9 +172,7 @@ mod tests {
         #[test]
         fn a_merge_patch_changes_what_it_names_and_nothing_else(patch in patches()) {
             let parsed = parse_object::<LinkPatch>(patch.to_string().as_bytes());
-            let parsed = parsed.and_then(|patch| {
-                patch.parse(&own_host()).map_err(|error| error.detail().to_owned())
-            });
+            let parsed = parsed.and_then(|patch| patch.0.edit(&own_host()));
             let named = patch.as_object().unwrap();
             match parsed {
                 Ok(edit) => {

@@ -156,11 +156,11 @@ mod tests {
     use crate::api::bulk_document::Document;
     use crate::config::BaseUrl;
     use crate::domain::{
-        Link, LinkId, LinkProperties, MaxClicks, ShortCode, Tags, TargetUrl, Timestamp, Title,
-        UserId,
+        Link, LinkId, LinkProperties, LinkRequest, MaxClicks, ShortCode, Tags, TargetUrl,
+        Timestamp, Title, UserId,
     };
     use crate::http::paths::is_reserved;
-    use crate::links::{LinkRequest, ListedLink};
+    use crate::links::ListedLink;
 
     fn base() -> BaseUrl {
         BaseUrl::parse("https://sho.rt").unwrap()

@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
+use csv::{Terminator, WriterBuilder};
 use futures_util::StreamExt;
 use futures_util::stream::try_unfold;
 use tokio::time::sleep;
 
 use super::base_address::BaseAddress;
 use super::link_body::View;
-use super::link_csv;
 use crate::domain::{LinkOrder, Principal};
 use crate::http::{ApiError, ClientAddress};
+use crate::import::guarded;
 use crate::links::{LinkService, ListedLink, Listing, Page};
 use crate::store::Position;
-use crate::wire::{FullLinkBody, LinkBody};
+use crate::wire::{COLUMNS, FullLinkBody, LinkBody};
 
 /// Links per page: so many are in memory at once.
 const PAGE: u32 = 100;
@@ -141,7 +142,10 @@ impl Form {
         match self {
             Self::Array(_) => b"[".to_vec(),
             Self::Lines(_) => Vec::new(),
-            Self::Csv(_) => link_csv::header(),
+            Self::Csv(_) => {
+                let names = COLUMNS.map(|column| column.name);
+                format!("{}\r\n", names.join(",")).into()
+            }
         }
     }
 
@@ -178,12 +182,28 @@ impl Form {
                 Ok(())
             }
             Self::Csv(base_address) => {
-                let short_url = base_address.short_url(&listed.link.code);
-                link_csv::write(listed, &short_url, out)
-                    .map_err(|error| ApiError::internal(&error.to_string()))
+                let row = write_row(&full(listed, base_address), out);
+                row.map_err(|error| ApiError::internal(&error.to_string()))
             }
         }
     }
+}
+
+fn full(listed: &ListedLink<'_>, base_address: &BaseAddress) -> FullLinkBody {
+    let short_url = base_address.short_url(&listed.link.code);
+    FullLinkBody::new(listed.link, short_url, listed.clicks, listed.status)
+}
+
+/// Adds a link as a line of CSV. What a spreadsheet would take for a formula gets an apostrophe before it.
+fn write_row(link: &FullLinkBody, out: &mut Vec<u8>) -> Result<(), csv::Error> {
+    let mut writer = WriterBuilder::new()
+        .terminator(Terminator::CRLF)
+        .from_writer(out);
+    for column in &COLUMNS {
+        writer.write_field(guarded(&(column.cell)(link)).as_bytes())?;
+    }
+    writer.write_record(None::<&[u8]>)?;
+    Ok(writer.flush()?)
 }
 
 /// A page as a JSON array.
@@ -197,13 +217,9 @@ pub(super) fn array(page: &Page, json: LinkJson) -> Result<Vec<u8>, ApiError> {
 
 impl LinkJson {
     fn write(&self, listed: &ListedLink<'_>, out: &mut Vec<u8>) -> Result<(), ApiError> {
-        let (link, clicks, status) = (listed.link, listed.clicks, listed.status);
         match self.view {
-            View::Plain => serde_json::to_writer(out, &LinkBody::new(link, clicks)),
-            View::Full => {
-                let short_url = self.base_address.short_url(&link.code);
-                serde_json::to_writer(out, &FullLinkBody::new(link, short_url, clicks, status))
-            }
+            View::Plain => serde_json::to_writer(out, &LinkBody::new(listed.link, listed.clicks)),
+            View::Full => serde_json::to_writer(out, &full(listed, &self.base_address)),
         }
         .map_err(|error| ApiError::internal(&error.to_string()))
     }

@@ -14,9 +14,8 @@ use utoipa::IntoParams;
 use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::link_body::View;
-use super::link_fields::invalid;
 use super::link_stream::{Form, LinkJson, WholeList, array};
-use super::words::{SortWord, ViewWord};
+use super::words::SortWord;
 use crate::accounts::Accounts;
 use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
@@ -25,7 +24,7 @@ use crate::http::{
 };
 use crate::links::{LinkService, Listing};
 use crate::store::Position;
-use crate::wire::LinkBody;
+use crate::wire::{LinkBody, ViewWord};
 
 /// Links on a page of which only the cursor is given.
 const DEFAULT_LIMIT: u32 = 250;
@@ -164,7 +163,9 @@ struct Part {
 
 impl ListQuery {
     fn parse(&self) -> Result<ListRequest, ApiError> {
-        let listing = self.listing().map_err(invalid)?;
+        let listing = self
+            .listing()
+            .map_err(|error| ApiError::invalid(error.to_string()))?;
         Ok(ListRequest {
             part: self.part(listing.order)?,
             view: View::parse(self.view.as_deref())?,

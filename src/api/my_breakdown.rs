@@ -7,7 +7,6 @@ use axum::response::{IntoResponse, Response};
 
 use super::authentication::TokenOwner;
 use super::breakdown_body::{BreakdownBody, BreakdownParameters};
-use super::link_fields::invalid;
 use crate::accounts::Accounts;
 use crate::domain::SearchTag;
 use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
@@ -39,7 +38,7 @@ pub(super) async fn my_breakdown(
     let QueryOf(mut query) = query?;
     let tag = query.tag.take();
     let tag = tag.as_deref().map(SearchTag::parse).transpose();
-    let tag = tag.map_err(invalid)?;
+    let tag = tag.map_err(|error| ApiError::invalid(error.to_string()))?;
     let (by, wanted) = query.wanted(links.clock.now())?;
     let found = links.breakdown_of_owner(owner, tag, by, wanted).await?;
     Ok(Json(BreakdownBody::new(by, found)).into_response())

@@ -8,7 +8,6 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::authentication::TokenOwner;
-use super::link_fields::invalid;
 use super::series_body::{SeriesBody, SeriesQuery};
 use super::words;
 use crate::accounts::Accounts;
@@ -64,7 +63,7 @@ pub(super) async fn my_series(
     accounts.user(owner).await?;
     let QueryOf(query) = query?;
     let tag = query.tag.as_deref().map(SearchTag::parse).transpose();
-    let tag = tag.map_err(invalid)?;
+    let tag = tag.map_err(|error| ApiError::invalid(error.to_string()))?;
     let range = SeriesQuery {
         interval: query.interval,
         from: query.from,

@@ -10,15 +10,15 @@ use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::idempotency_key::idempotency_key;
 use super::link_body::{View, one_link};
-use super::link_fields::{LinkObject, LinkQuery};
 use crate::accounts::Accounts;
-use crate::domain::OwnHost;
+use crate::domain::{LinkRequest, OwnHost};
 use crate::http::documented::{
     Limited, NeedsDatabase, NeedsRoom, NeedsToken, TakesBody, TakesQuery,
 };
+use crate::http::paths::is_reserved;
 use crate::http::{ApiError, ClientAddress, ErrorBody, OptionalJsonBody, QueryOf};
-use crate::links::{LinkRequest, LinkService, RequestKey};
-use crate::wire::LinkBody;
+use crate::links::{LinkService, RequestKey};
+use crate::wire::{LinkBody, LinkObject, LinkQuery};
 
 /// Create a short link.
 ///
@@ -109,16 +109,16 @@ fn ask(
         }
         body => body?.0,
     };
-    let (link, view) = match &body {
-        None => (query.parse(own_host)?, query.view.as_deref()),
-        Some(body) => {
-            let view = query.view.as_deref().or(body.view.as_deref());
-            (body.parse(own_host)?, view)
-        }
+    let view = query.0.get("view").cloned();
+    let mut fields = match body {
+        None => query.fields().map_err(ApiError::invalid)?,
+        Some(body) => body.0,
     };
+    let view = view.or(std::mem::take(&mut fields.view).given());
+    let link = fields.request(own_host, is_reserved);
     Ok(Asked {
-        link,
-        view: View::parse(view)?,
+        link: link.map_err(ApiError::invalid)?,
+        view: View::parse(view.as_deref())?,
         key: idempotency_key(headers)?,
     })
 }

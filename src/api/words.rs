@@ -26,11 +26,6 @@ words! {
         FewestClicks = "clicks",
     }
 
-    /// How much of a link a response shows.
-    ViewWord {
-        Full = "full",
-    }
-
     /// The length of a point.
     IntervalWord {
         Hour = "hour",

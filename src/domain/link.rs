@@ -4,7 +4,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    LinkProperties, LinkState, NotFollowed, RemovalStatus, ShortCode, TargetUrl, Timestamp, UserId,
+    CustomCode, LinkProperties, LinkState, NotFollowed, RemovalStatus, ShortCode, TargetUrl,
+    Timestamp, UserId,
 };
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
@@ -82,6 +83,19 @@ impl Link {
             Err(NotFollowed::UsedUp) => LinkStatus::UsedUp,
         }
     }
+}
+
+/// What an owner asks for.
+#[derive(Clone, Debug)]
+pub struct LinkRequest {
+    /// What the link is to be.
+    pub properties: LinkProperties,
+    /// The code of the owner's choice; without one it is drawn.
+    pub custom_code: Option<CustomCode>,
+    /// Clicks that another service counted for it.
+    pub clicks: u64,
+    /// Whether it may have ended already, as a link that was exported.
+    pub may_have_ended: bool,
 }
 
 /// Whether a link is followed, or why not.

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{TargetUrl, Timestamp};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{FieldEdit, TargetUrl, Timestamp};
 
 /// What an owner sets of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,57 +38,6 @@ impl LinkProperties {
             expires_at: None,
             max_clicks: None,
             forward_query: false,
-        }
-    }
-}
-
-/// What becomes of a value that may be absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum FieldEdit<T> {
-    /// It stays as it is.
-    #[default]
-    Keep,
-    /// It is taken away.
-    Clear,
-    /// It is replaced.
-    Set(T),
-}
-
-impl<T: Clone> FieldEdit<T> {
-    fn apply(&self, to: Option<&T>) -> Option<T> {
-        match self {
-            Self::Keep => to.cloned(),
-            Self::Clear => None,
-            Self::Set(value) => Some(value.clone()),
-        }
-    }
-}
-
-impl<T> FieldEdit<T> {
-    /// The same of a parsed value; an empty value removes the property.
-    ///
-    /// # Errors
-    /// Those of `parse`.
-    pub fn parsed<U, E>(
-        self,
-        parse: impl FnOnce(T) -> Result<Option<U>, E>,
-    ) -> Result<FieldEdit<U>, E> {
-        Ok(match self {
-            Self::Keep => FieldEdit::Keep,
-            Self::Clear => FieldEdit::Clear,
-            Self::Set(value) => parse(value)?.map_or(FieldEdit::Clear, FieldEdit::Set),
-        })
-    }
-
-    /// The new value, if there is a new value; `None` keeps the old value.
-    ///
-    /// # Errors
-    /// What `cleared` returns, if the value is removed.
-    pub fn value<E>(self, cleared: impl FnOnce() -> Result<T, E>) -> Result<Option<T>, E> {
-        match self {
-            Self::Keep => Ok(None),
-            Self::Clear => cleared().map(Some),
-            Self::Set(value) => Ok(Some(value)),
         }
     }
 }
@@ -279,7 +231,7 @@ impl fmt::Display for Tags {
 }
 
 /// A number of redirects after which a link ends: 1 to 2^53 - 1, the whole numbers that every JSON parser keeps exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct MaxClicks(u64);
 
 impl MaxClicks {
@@ -299,6 +251,27 @@ impl MaxClicks {
     #[must_use]
     pub fn number(self) -> u64 {
         self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for MaxClicks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+
+        impl Visitor<'_> for Number {
+            type Value = MaxClicks;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a whole number from 1 to 9007199254740991")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<MaxClicks, E> {
+                let max = MaxClicks::parse(number);
+                max.map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+            }
+        }
+
+        deserializer.deserialize_u64(Number)
     }
 }
 

@@ -10,6 +10,7 @@ mod click_class;
 mod code;
 mod email;
 mod embedded_address;
+mod field_edit;
 mod host;
 mod interval;
 pub mod leb128;
@@ -44,12 +45,13 @@ pub use click_class::{ClickClass, Dimension, Filter};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
 pub use embedded_address::canonical_address;
+pub use field_edit::FieldEdit;
 pub use host::{HostPattern, InvalidHostPattern};
 pub use interval::Interval;
 pub use limits::Limits;
-pub use link::{Link, LinkId, LinkStatus, LinkTarget};
+pub use link::{Link, LinkId, LinkRequest, LinkStatus, LinkTarget};
 pub use link_properties::{
-    FieldEdit, InvalidProperty, LinkEdit, LinkProperties, MaxClicks, TagEdit, Tags, Title,
+    InvalidProperty, LinkEdit, LinkProperties, MaxClicks, TagEdit, Tags, Title,
 };
 pub use link_state::{LinkState, NotFollowed};
 pub use location::{Location, LocationTooLong};

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::shorten::DRAWS;
-use super::{LinkError, LinkRequest, LinkService};
-use crate::domain::{CustomCode, LinkId, Principal, ShortCode, Timestamp};
+use super::{LinkError, LinkService};
+use crate::domain::{CustomCode, LinkId, LinkRequest, Principal, ShortCode, Timestamp};
 use crate::limits::Daily;
 use crate::store::{CreatedOfMany, NewLink};
 use crate::telemetry::metrics::BULK_LINKS;

@@ -1,8 +1,7 @@
 //! From a link of a file to what its owner asks for.
 
-use super::LinkRequest;
 use crate::domain::{
-    CustomCode, LinkProperties, MaxClicks, OwnHost, Tags, TargetUrl, Timestamp, Title,
+    CustomCode, LinkProperties, LinkRequest, MaxClicks, OwnHost, Tags, TargetUrl, Timestamp, Title,
 };
 use crate::import::ReadLink;
 

@@ -44,7 +44,7 @@ pub use live::{Listener, LiveCount, LiveCounts};
 pub use outbox::{OutboxError, publish_pending, publishes};
 pub use revision::Revision;
 pub use series::{ComparedSeries, Series};
-pub use shorten::{LinkRequest, RequestKey, keys_expire_before};
+pub use shorten::{RequestKey, keys_expire_before};
 pub use show::CountedLink;
 pub use stats::{LinkPreview, LinkStats};
 

@@ -6,7 +6,7 @@ use ring::digest::{Context, Digest, SHA256};
 
 use super::revision::canonical;
 use super::{CountedLink, LinkError, LinkService};
-use crate::domain::{CustomCode, Link, LinkProperties, Principal, ShortCode, Timestamp};
+use crate::domain::{Link, LinkProperties, LinkRequest, Principal, ShortCode, Timestamp};
 use crate::limits::{Action, Daily};
 use crate::store::{CreateLinkError, CreatedLink, IdempotentRequest, NewLink, UsedKey};
 use crate::telemetry::metrics::LIMIT_HITS;
@@ -19,19 +19,6 @@ const KEY_LIFETIME: Duration = Duration::from_hours(24);
 
 /// Bytes that a link takes beside its texts: numbers, moments, its code, entries of indexes.
 const BYTES_BESIDE_TEXT: u64 = 256;
-
-/// What an owner asks for.
-#[derive(Clone, Debug)]
-pub struct LinkRequest {
-    /// What the link is to be.
-    pub properties: LinkProperties,
-    /// The code of the owner's choice; without one it is drawn.
-    pub custom_code: Option<CustomCode>,
-    /// Clicks that another service counted for it.
-    pub clicks: u64,
-    /// Whether it may have ended already, as a link that was exported.
-    pub may_have_ended: bool,
-}
 
 /// The key of a request that its client may repeat, and a word for the form of its answer.
 #[derive(Clone, Copy, Debug)]

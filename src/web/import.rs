@@ -14,10 +14,11 @@ use super::documents::{ExportForm, LinkDocuments};
 use super::form::Form;
 use super::page::{Frame, Site, own_page, refused_page};
 use super::session::SignedIn;
+use crate::domain::LinkRequest;
 use crate::http::paths::is_reserved;
 use crate::http::{ApiError, BodyLimits, ClientAddress, QueryOf};
 use crate::import::{Encoding, Note, OtherPages, ReadLink, Source, TakesLinks, read_file};
-use crate::links::{BulkLink, LinkRequest, LinkService, imported_request};
+use crate::links::{BulkLink, LinkService, imported_request};
 
 /// Of a form with a table: as it is encoded, a table may be three times as long.
 pub(super) const LIMITS: BodyLimits = BodyLimits {

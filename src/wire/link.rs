@@ -113,3 +113,11 @@ impl FullLinkBody {
         }
     }
 }
+
+/// How much of a link a response shows.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum ViewWord {
+    /// Everything.
+    Full,
+}

@@ -1,14 +1,15 @@
 //! `shunt edit`
 
 use clap::Args;
-use serde_json::{Map, Value};
+use serde_json::json;
+use shunt::domain::FieldEdit;
+use shunt::wire::LinkFields;
 
-use super::fields::FieldArgs;
+use super::fields::{ClearArgs, FieldArgs};
 use super::{Api, Call, Failure, ServiceArgs, show, target};
 
 /// The changes of a link. Fields that are not named stay as they are.
 #[derive(Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(in crate::cli) struct EditArgs {
     /// A short code or a short link.
     code: String,
@@ -17,21 +18,8 @@ pub(in crate::cli) struct EditArgs {
     target: Option<String>,
     #[command(flatten)]
     fields: FieldArgs,
-    /// Remove its expiry.
-    #[arg(long, alias = "no-expires", conflicts_with = "expiry")]
-    no_expiry: bool,
-    /// Remove its click limit.
-    #[arg(long, conflicts_with = "max_clicks")]
-    no_max_clicks: bool,
-    /// Remove its title.
-    #[arg(long, conflicts_with = "title")]
-    no_title: bool,
-    /// Remove all its tags.
-    #[arg(long, conflicts_with = "tags")]
-    no_tags: bool,
-    /// Do not add the query of a visit to the target.
-    #[arg(long, conflicts_with = "forward_query")]
-    no_forward_query: bool,
+    #[command(flatten)]
+    cleared: ClearArgs,
     /// Resume it: visitors are redirected again.
     #[arg(long, conflicts_with = "inactive")]
     active: bool,
@@ -42,35 +30,20 @@ pub(in crate::cli) struct EditArgs {
     pub(super) service: ServiceArgs,
 }
 
-impl EditArgs {
-    /// The changes as a merge patch (RFC 7396): `null` takes a value away.
-    fn changes(&self) -> Map<String, Value> {
-        let mut changes = self.fields.given();
-        let taken_away = [
-            (self.no_expiry, "expires_at", Value::Null),
-            (self.no_max_clicks, "max_clicks", Value::Null),
-            (self.no_title, "title", Value::Null),
-            (self.no_tags, "tags", Value::Array(Vec::new())),
-            (self.no_forward_query, "forward_query", false.into()),
-            (self.active, "is_active", true.into()),
-            (self.inactive, "is_active", false.into()),
-        ];
-        for (is_asked_for, name, value) in taken_away {
-            if is_asked_for {
-                changes.insert(name.into(), value);
-            }
-        }
-        if let Some(target) = &self.target {
-            changes.insert("target_url".into(), target::completed(target).into());
-        }
-        changes
-    }
-}
-
 /// Changes a link and prints it as it is then.
 pub(super) fn edit(args: EditArgs) -> Result<(), Failure> {
-    let changes = args.changes();
-    if changes.is_empty() {
+    let target = args
+        .target
+        .map(|target| target::completed(&target).into_owned());
+    let is_active = (args.active || args.inactive).then_some(args.active);
+    // A merge patch (RFC 7396): `null` takes a value away.
+    let changes = LinkFields {
+        target_url: FieldEdit::set_if(target),
+        is_active: FieldEdit::set_if(is_active),
+        ..args.fields.fields_without(&args.cleared)
+    };
+    let changes = serde_json::to_value(changes).map_err(|error| Failure::of(&error))?;
+    if changes == json!({}) {
         return Err(Failure::Usage(
             "nothing to change: name a field, such as --title or --no-expiry".into(),
         ));
@@ -80,7 +53,7 @@ pub(super) fn edit(args: EditArgs) -> Result<(), Failure> {
     let code = api.code(&args.code)?;
     let token = api.token()?;
     let path = format!("/urls/{code}");
-    let edited = api.read(Call::patch(&path).token(&token).json(&changes.into()));
+    let edited = api.read(Call::patch(&path).token(&token).json(&changes));
     show::print(
         &edited.map_err(|setback| setback.failure.not_found(&code))?,
         json,

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use jiff::{Span, SpanRelativeTo};
-use serde_json::{Map, Value};
-use shunt::domain::{Clock, MaxClicks, SystemClock, Timestamp};
+use shunt::domain::{Clock, FieldEdit, MaxClicks, SystemClock, Timestamp};
+use shunt::wire::LinkFields;
 
 use crate::cli::number::number;
 
@@ -27,26 +27,56 @@ pub(in crate::cli) struct FieldArgs {
     forward_query: bool,
 }
 
+/// What is taken away of a link.
+#[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(in crate::cli) struct ClearArgs {
+    /// Take its end away.
+    #[arg(long, alias = "no-expires", conflicts_with = "expiry")]
+    no_expiry: bool,
+    /// Take its limit of clicks away.
+    #[arg(long, conflicts_with = "max_clicks")]
+    no_max_clicks: bool,
+    /// Take its title away.
+    #[arg(long, conflicts_with = "title")]
+    no_title: bool,
+    /// Take all its tags away.
+    #[arg(long, conflicts_with = "tags")]
+    no_tags: bool,
+    /// Leave the query of a visit out.
+    #[arg(long, conflicts_with = "forward_query")]
+    no_forward_query: bool,
+}
+
 impl FieldArgs {
-    /// Those that were given, by their names in the API.
-    pub(super) fn given(&self) -> Map<String, Value> {
-        let mut fields = Map::new();
-        if let Some(end) = self.expiry {
-            fields.insert("expires_at".into(), end.to_string().into());
+    /// Those that were given.
+    pub(super) fn fields(self) -> LinkFields {
+        let max_clicks = self.max_clicks.and_then(|most| MaxClicks::parse(most).ok());
+        let tags = (!self.tags.is_empty()).then_some(self.tags);
+        LinkFields {
+            expires_at: FieldEdit::set_if(self.expiry.map(|end| end.to_string())),
+            max_clicks: FieldEdit::set_if(max_clicks),
+            title: FieldEdit::set_if(self.title),
+            tags: FieldEdit::set_if(tags),
+            forward_query: FieldEdit::set_if(self.forward_query.then_some(true)),
+            ..LinkFields::default()
         }
-        if let Some(clicks) = self.max_clicks {
-            fields.insert("max_clicks".into(), clicks.into());
+    }
+
+    /// The same, and those that are taken away.
+    pub(super) fn fields_without(self, cleared: &ClearArgs) -> LinkFields {
+        fn unless<T>(cleared: bool, field: FieldEdit<T>) -> FieldEdit<T> {
+            if cleared { FieldEdit::Clear } else { field }
         }
-        if let Some(title) = &self.title {
-            fields.insert("title".into(), title.as_str().into());
+        let given = self.fields();
+        LinkFields {
+            expires_at: unless(cleared.no_expiry, given.expires_at),
+            max_clicks: unless(cleared.no_max_clicks, given.max_clicks),
+            title: unless(cleared.no_title, given.title),
+            tags: unless(cleared.no_tags, given.tags),
+            forward_query: unless(cleared.no_forward_query, given.forward_query),
+            ..given
         }
-        if !self.tags.is_empty() {
-            fields.insert("tags".into(), self.tags.clone().into());
-        }
-        if self.forward_query {
-            fields.insert("forward_query".into(), true.into());
-        }
-        fields
     }
 }
 

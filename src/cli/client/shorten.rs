@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, Read, Write};
 
 use clap::Args;
-use serde_json::{Map, Value};
-use shunt::wire::FullLinkBody;
+use shunt::domain::FieldEdit;
+use shunt::wire::{FullLinkBody, LinkFields};
 
 use super::fields::FieldArgs;
 use super::several::Several;
@@ -39,14 +39,15 @@ pub(super) fn shorten(args: ShortenArgs) -> Result<(), Failure> {
     let json = args.service.json;
     let api = Api::new(args.service)?;
     let token = api.token()?;
-    let mut fields = args.fields.given();
-    if let Some(code) = args.code {
-        fields.insert("custom_code".into(), code.into());
-    }
+    let mut fields = LinkFields {
+        custom_code: FieldEdit::set_if(args.code),
+        view: FieldEdit::Set("full".to_owned()),
+        ..args.fields.fields()
+    };
     let mut several = Several::new(is_one, json);
     for target in args.targets.into_iter().flat_map(lines_of) {
         let target = target?;
-        let shortened = shorten_one(&api, &token, &target, &fields);
+        let shortened = shorten_one(&api, &token, &target, &mut fields);
         let printed = shortened.map(|link| print(&link, json));
         several.note(&target, printed)?;
     }
@@ -57,13 +58,11 @@ fn shorten_one(
     api: &Api,
     token: &str,
     target: &str,
-    fields: &Map<String, Value>,
+    fields: &mut LinkFields,
 ) -> Result<FullLinkBody, Failure> {
-    let mut body = fields.clone();
-    body.insert("target_url".into(), target::completed(target).into());
-    body.insert("view".into(), "full".into());
-    let call = Call::post("/urls/shorten").token(token).json(&body.into());
-    Ok(api.read(call)?)
+    fields.target_url = FieldEdit::Set(target::completed(target).into_owned());
+    let body = serde_json::to_value(fields).map_err(|error| Failure::of(&error))?;
+    Ok(api.read(Call::post("/urls/shorten").token(token).json(&body))?)
 }
 
 fn print(link: &FullLinkBody, json: bool) -> Result<(), Failure> {
