@@ -207,7 +207,7 @@ await step("a session is ended by another one of its list", async () => {
   await page.goto(`${base}/app/account`);
   await page.getByRole("link", { name: "Sign out Firefox on Windows" }).click();
   await page.getByRole("heading", { name: "Sign out Firefox on Windows" }).waitFor();
-  await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await page.locator("#main").getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByText("The session is signed out.").waitFor();
   await elsewhere.reload();
   await elsewhere.getByRole("heading", { name: "Sign in" }).waitFor();
