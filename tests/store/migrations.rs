@@ -29,7 +29,6 @@ const IMPATIENT: Patience = Patience {
     lock_timeout: Duration::from_millis(50),
     tries: 3,
     first_pause: Duration::from_millis(20),
-    ..Patience::USUAL
 };
 
 fn silent(_: &Progress<'_>) {}
