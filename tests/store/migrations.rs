@@ -32,7 +32,6 @@ const IMPATIENT: Patience = Patience {
     lock_timeout: Duration::from_millis(50),
     tries: 3,
     first_pause: Duration::from_millis(20),
-    ..Patience::USUAL
 };
 
 const LINKS_OF_ANOTHER: &str = "CREATE TABLE links (id bigint)";
