@@ -313,7 +313,7 @@ await step("without JavaScript: sign up, make, follow, edit, search, import, end
   await still.goto(`${base}/app/links/${made}`);
   const bar = await still.locator("figure.chart svg path.now").boundingBox();
   assert.ok(bar.width > 5 && bar.height > 50, `a bar of ${bar.width} by ${bar.height} px`);
-  await still.getByText("Numbers").click();
+  await still.getByText("Numbers", { exact: true }).click();
   await still.getByRole("cell", { name: "1", exact: true }).first().waitFor();
   await still.getByRole("textbox", { name: "Target" }).fill(`${target}edited`);
   await still.getByRole("button", { name: "Save" }).click();
