@@ -11,7 +11,6 @@ use crate::http::paths::is_reserved;
 use crate::http::{ApiError, parse_object};
 use crate::import::{Encoding, ReadLink, Source, Table, Unreadable};
 use crate::limits::MAX_BULK;
-use crate::links::imported_request;
 use crate::wire::BulkObject;
 
 /// Links of one call at most.
@@ -107,7 +106,8 @@ fn parse(object: &str, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
 }
 
 fn request(link: &ReadLink, own_host: &OwnHost, now: Timestamp) -> Result<LinkRequest, ApiError> {
-    imported_request(link, own_host, is_reserved, now).map_err(ApiError::invalid)
+    let request = link.request(own_host, is_reserved, now);
+    request.map_err(ApiError::invalid)
 }
 
 /// How many rows follow the header, at most one more than may be.

@@ -18,7 +18,7 @@ pub struct Format {
     /// Links may be without one.
     pub(super) may_lack_code: bool,
     /// All columns, if another one is a mistake.
-    pub(super) known: Option<&'static [&'static str]>,
+    pub(super) known: Option<fn() -> Vec<&'static str>>,
     /// This service wrote it, or a person in its form: formulas in tables have an apostrophe before, and values are as strict as
     /// in the API.
     pub(super) is_own: bool,
@@ -61,6 +61,7 @@ impl Format {
     /// Checks the names of a table's columns.
     pub(super) fn check_columns(&self, columns: &[Arc<Column>]) -> Result<(), String> {
         if let Some(known) = self.known {
+            let known = known();
             let names = || {
                 columns
                     .iter()

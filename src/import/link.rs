@@ -3,27 +3,23 @@
 use serde::{Serialize, Serializer};
 
 use super::note::Note;
-use crate::domain::Timestamp;
+use crate::domain::{FieldEdit, MaxClicks, Timestamp};
+use crate::wire::LinkFields;
 
 /// A link to import; its JSON is an element of `POST /urls/bulk`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportedLink {
     /// Where it leads.
     pub target_url: String,
     /// Its code, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_code: Option<String>,
     /// Its end.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub expires_at: Option<Timestamp>,
     /// Redirects in all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_clicks: Option<u64>,
     /// Its title.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Its tags.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Whether a visitor's query is added.
     pub forward_query: bool,
@@ -32,22 +28,40 @@ pub struct ImportedLink {
     /// Whether it is followed.
     pub is_active: bool,
     /// The latest moment at which it was created, if that matters.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub created_at: Option<Timestamp>,
     /// The moment before which the other service does not follow it.
-    #[serde(skip)]
     pub starts_at: Option<Timestamp>,
     /// The other service asks for a password before it follows it.
-    #[serde(skip)]
     pub is_protected: bool,
     /// What is left behind: its kind and its value.
-    #[serde(skip)]
     pub notes: Vec<(Note, String)>,
 }
 
-#[expect(clippy::ref_option, reason = "it is how serde hands it over")]
-fn as_text<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&time.map(|time| time.to_string()).unwrap_or_default())
+impl From<&ImportedLink> for LinkFields {
+    fn from(link: &ImportedLink) -> Self {
+        let text = |moment: Option<Timestamp>| FieldEdit::set_if(moment.map(|at| at.to_string()));
+        let max_clicks = link.max_clicks.and_then(|most| MaxClicks::parse(most).ok());
+        let tags = (!link.tags.is_empty()).then(|| link.tags.clone());
+        Self {
+            target_url: FieldEdit::Set(link.target_url.clone()),
+            custom_code: FieldEdit::set_if(link.custom_code.clone()),
+            expires_at: text(link.expires_at),
+            max_clicks: FieldEdit::set_if(max_clicks),
+            title: FieldEdit::set_if(link.title.clone()),
+            tags: FieldEdit::set_if(tags),
+            forward_query: FieldEdit::Set(link.forward_query),
+            clicks: FieldEdit::Set(link.clicks.into()),
+            is_active: FieldEdit::Set(link.is_active),
+            created_at: text(link.created_at),
+            ..Self::default()
+        }
+    }
+}
+
+impl Serialize for ImportedLink {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        LinkFields::from(self).serialize(serializer)
+    }
 }
 
 impl ImportedLink {

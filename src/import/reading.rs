@@ -5,22 +5,8 @@ use std::ops::ControlFlow;
 
 use super::link::ImportedLink;
 use super::record::{Cell, Record};
-use crate::domain::Timestamp;
-
-/// Columns of a list of links, as an export has them: the target and the code first.
-pub const COLUMNS: [&str; 11] = [
-    "target_url",
-    "short_code",
-    "expires_at",
-    "max_clicks",
-    "title",
-    "tags",
-    "forward_query",
-    "clicks",
-    "is_active",
-    "starts_at",
-    "has_password",
-];
+use crate::domain::{LinkRequest, OwnHost, Timestamp};
+use crate::wire::LinkFields;
 
 /// An entry as a link.
 #[derive(Debug)]
@@ -34,9 +20,9 @@ pub struct ReadLink {
     /// Whether it may have ended already: another service had it, or an export says when it was created.
     pub may_have_ended: bool,
     /// Cells as the file has them, by the columns of a list.
-    raw: BTreeMap<&'static str, Vec<u8>>,
+    pub(super) raw: BTreeMap<&'static str, Vec<u8>>,
     /// Cells past the last column of the file.
-    extra: Vec<Vec<u8>>,
+    pub(super) extra: Vec<Vec<u8>>,
     /// The file's names of columns, if they are others.
     names: Vec<(&'static str, String)>,
 }
@@ -59,30 +45,28 @@ pub(super) struct Reading<'a> {
 }
 
 impl ReadLink {
-    /// The entry in the columns of a list, with this code: as the file has it, so that it is refused again until its fault is
-    /// mended.
-    #[must_use]
-    pub fn cells(&self, code: &str) -> Vec<Vec<u8>> {
-        let link = &self.link;
-        let text = |text: Option<String>| text.unwrap_or_default();
-        let written = [
-            link.target_url.clone(),
-            code.to_owned(),
-            text(link.expires_at.map(|end| end.to_string())),
-            text(link.max_clicks.map(|most| most.to_string())),
-            text(link.title.clone()),
-            link.tags.join(","),
-            link.forward_query.to_string(),
-            link.clicks.to_string(),
-            link.is_active.to_string(),
-            text(link.starts_at.map(|start| start.to_string())),
-            text(link.is_protected.then(|| true.to_string())),
-        ];
-        let cells = COLUMNS.iter().zip(written).map(|(column, written)| {
-            let raw = self.raw.get(column).cloned();
-            raw.unwrap_or_else(|| written.into_bytes())
-        });
-        cells.chain(self.extra.iter().cloned()).collect()
+    /// What the owner of the file asks for with the link.
+    ///
+    /// # Errors
+    /// Why that is refused: a sentence with the names of the file.
+    pub fn request(
+        &self,
+        own_host: &OwnHost,
+        is_reserved: fn(&str) -> bool,
+        now: Timestamp,
+    ) -> Result<LinkRequest, String> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        if let Some((field, why)) = self.link.would_be_too_open(now) {
+            return Err(self.in_words_of_file(&format!("{field}: {why}")));
+        }
+        let request = LinkFields::from(&self.link).request(own_host, is_reserved);
+        let request = request.map_err(|why| self.in_words_of_file(&why))?;
+        Ok(LinkRequest {
+            may_have_ended: self.may_have_ended,
+            ..request
+        })
     }
 
     /// A sentence that begins with the name of a field, with the name that the file has for it.

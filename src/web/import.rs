@@ -18,7 +18,7 @@ use crate::domain::LinkRequest;
 use crate::http::paths::is_reserved;
 use crate::http::{ApiError, BodyLimits, ClientAddress, QueryOf};
 use crate::import::{Encoding, Note, OtherPages, ReadLink, Source, TakesLinks, read_file};
-use crate::links::{BulkLink, LinkService, imported_request};
+use crate::links::{BulkLink, LinkService};
 
 /// Of a form with a table: as it is encoded, a table may be three times as long.
 pub(super) const LIMITS: BodyLimits = BodyLimits {
@@ -87,7 +87,7 @@ struct Taker<'a> {
 impl TakesLinks for Taker<'_> {
     fn take(&mut self, read: ReadLink) -> ControlFlow<()> {
         let now = self.service.clock.now();
-        let request = imported_request(&read, &self.service.own_host, is_reserved, now);
+        let request = read.request(&self.service.own_host, is_reserved, now);
         self.links.push((read, request));
         if self.links.len() > MAX_LINKS {
             return ControlFlow::Break(());

@@ -54,9 +54,14 @@ impl LinkForm {
 
     /// What was sent.
     pub(super) fn sent(form: &Form) -> Self {
-        let text = |name: &'static str| match BOXES.contains(&name) {
-            true => (name, form.has(name).to_string()),
-            false => (name, form.get(name).trim().to_owned()),
+        let text = |name: &'static str| {
+            let is_box = BOXES.contains(&name);
+            let text = if is_box {
+                form.has(name).to_string()
+            } else {
+                form.get(name).trim().to_owned()
+            };
+            (name, text)
         };
         Self {
             texts: FORM_FIELDS.into_iter().map(text).collect(),

@@ -143,7 +143,7 @@ static KINDS: [Kind; 4] = [
         adapt: |field, schema| match (field, schema) {
             ("target_url", RefOr::T(Schema::Object(target))) => target.example = None,
             ("is_active", RefOr::T(Schema::Object(flag))) => {
-                flag.schema_type = Type::Boolean.into()
+                flag.schema_type = Type::Boolean.into();
             }
             _ => {}
         },

@@ -45,14 +45,14 @@ pub struct LinkFields {
     #[schema(value_type = Option<bool>)]
     #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
     pub forward_query: FieldEdit<bool>,
-    /// Whether the link is followed: `true` unless given.
-    #[schema(value_type = Option<bool>)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub is_active: FieldEdit<bool>,
     /// Clicks that another service counted for it.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
     pub clicks: FieldEdit<Number>,
+    /// Whether the link is followed: `true` unless given.
+    #[schema(value_type = Option<bool>)]
+    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
+    pub is_active: FieldEdit<bool>,
     /// Of an export: the code, where there is no `custom_code`.
     #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{1,64}$")]
     #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::super::note::Note;
+use super::super::own::COLUMNS;
 use super::super::pages::OtherPages;
-use super::super::reading::COLUMNS;
 use super::{Source, links, read, read_whole};
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tables as spreadsheets write them, and tables in which a quote is missing.
 
 use super::super::link::ImportedLink;
-use super::super::reading::COLUMNS;
+use super::super::own::COLUMNS;
 use super::{ALL, Read, Source, read, read_whole};
 
 fn table(rows: &str) -> (Read, Option<String>) {

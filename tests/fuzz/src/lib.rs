@@ -14,6 +14,8 @@ mod page;
 mod parse;
 #[path = "../../../src/server/http1/request_target.rs"]
 mod request_target;
+#[path = "../../../src/wire/mod.rs"]
+mod wire;
 
 mod heads;
 mod http;

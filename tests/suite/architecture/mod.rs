@@ -207,8 +207,8 @@ const HTTP_NAMES: [&str; 6] = [
 fn services_know_no_http() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let modules = [
-        "abuse", "accounts", "cache", "clicks", "domain", "limits", "links", "qr", "redirect",
-        "redis", "store",
+        "abuse", "accounts", "cache", "clicks", "domain", "import", "limits", "links", "qr",
+        "redirect", "redis", "store", "wire",
     ];
     let mut wrong = Vec::new();
     for path in modules
