@@ -159,9 +159,9 @@ async fn clicks_of_a_single_redis_that_became_a_cluster_are_written_back_at_the_
             "HSET",
             &format!("{tag}:intervals"),
             "1",
-            "2000000",
+            "1900000",
             "2",
-            "2000001",
+            "1900001",
         ],
     ] {
         cluster.execute(&command).await;
@@ -169,7 +169,7 @@ async fn clicks_of_a_single_redis_that_became_a_cluster_are_written_back_at_the_
     for sql in [
         "INSERT INTO data_sets (epoch, tag, term, replication_id) VALUES ('7', $1, 7, 'single')",
         "INSERT INTO click_journal (recorder, number, parked, epoch, interval, link_ids, clicks)
-         SELECT 77, 1, true, '7', 2000000, ARRAY[id], ARRAY[1000] FROM links, data_sets WHERE tag = $1",
+         SELECT 77, 1, true, '7', 1900000, ARRAY[id], ARRAY[1000] FROM links, data_sets WHERE tag = $1",
     ] {
         app.backend.execute(sql, &tag).await;
     }
