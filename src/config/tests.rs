@@ -66,7 +66,10 @@ fn a_wrong_setting_is_named_with_its_remedy() {
         ),
         ("--redis-url=http://localhost", "REDIS_URL: "),
         ("--redis-url=redis://a,b", "REDIS_URL: "),
-        ("--redis-url=redis://a/x", "REDIS_URL: the path must be the number of a database"),
+        (
+            "--redis-url=redis://a/x",
+            "REDIS_URL: the path must be the number of a database",
+        ),
         (
             "--redis-url=redis://a/1,redis://b/1",
             "REDIS_URL: a cluster has only database 0",

@@ -189,7 +189,7 @@ fn decoded_name(name: &[u8]) -> impl Iterator<Item = u8> {
         match first {
             b'+' => Some(b' '),
             b'%' => {
-                let escaped = after.first_chunk().and_then(escaped);
+                let escaped = after.first_chunk().copied().and_then(escaped);
                 if escaped.is_some() {
                     rest = &after[2..];
                 }
@@ -201,7 +201,7 @@ fn decoded_name(name: &[u8]) -> impl Iterator<Item = u8> {
 }
 
 /// The byte of an escape with these digits.
-fn escaped(digits: &[u8; 2]) -> Option<u8> {
+fn escaped(digits: [u8; 2]) -> Option<u8> {
     let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
     u8::try_from(high? * 16 + low?).ok()
 }
