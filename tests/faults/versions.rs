@@ -206,8 +206,8 @@ async fn with_a_million_links(app: &App) {
         "INSERT INTO links (short_code, target_url, owner_id, created_at)
          SELECT 'many' || n || $1, 'https://example.org/many/' || n, (SELECT max(id) FROM users), now() - n * interval '1 second'
          FROM generate_series(1, 1000000) n",
-        "INSERT INTO link_clicks (link_id, clicks)
-         SELECT id, id % 1000 FROM links WHERE short_code LIKE 'many%' || $1 AND id % 4 = 0",
+        "SELECT count_clicks(array_agg(id ORDER BY id), array_agg(1 + id % 1000 ORDER BY id), 1900000)
+         FROM links WHERE short_code LIKE 'many%' || $1 AND id % 4 = 0",
     ] {
         app.backend.execute(sql, "x").await;
     }
