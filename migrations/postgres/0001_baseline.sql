@@ -118,7 +118,7 @@ CREATE TABLE links (
     -- NULL: since the link was made.
     updated_at     timestamptz,
     expires_at     timestamptz,
-    -- Redirects answered in all.
+    -- How many redirects are answered in all; NULL: no limit.
     max_clicks     bigint,
     -- 410 or 451 while a removal covers the link: the largest of theirs.
     removed_status integer

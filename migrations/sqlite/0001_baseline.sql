@@ -100,7 +100,7 @@ CREATE TABLE links (
     -- NULL: since the link was made.
     updated_at     INTEGER,
     expires_at     INTEGER,
-    -- Redirects answered in all.
+    -- How many redirects are answered in all; NULL: no limit.
     max_clicks     INTEGER,
     -- 410 or 451 while a removal covers the link: the largest of theirs.
     removed_status INTEGER,

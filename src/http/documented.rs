@@ -72,7 +72,7 @@ pub enum NeedsWriteKey {
 /// A route with a limit on its requests.
 #[derive(IntoResponses)]
 pub enum Limited {
-    /// More requests of this kind in this minute, or more whole lists or searches at once, than the service allows
+    /// More requests of this kind in this minute, or more whole lists, long pages or searches at once, than the service allows
     #[response(
         status = 429,
         headers(("Retry-After" = u32, description = "Seconds after which it is worth trying again: for most, when the next minute begins")),

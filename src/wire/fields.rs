@@ -212,3 +212,16 @@ fn clicks(given: Option<u64>) -> Result<Option<u64>, String> {
     let refused = "clicks: must be a whole number from 0 to 9007199254740991";
     clicks.map(Some).ok_or_else(|| refused.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_a_request_leaves_out_stays_as_it_is() {
+        let read: LinkFields = serde_json::from_str("{}").unwrap();
+        for fields in [read, LinkFields::default()] {
+            assert_eq!(serde_json::to_string(&fields).unwrap(), "{}");
+        }
+    }
+}

@@ -96,8 +96,12 @@ both_modes! {
         }
         let series = app.get(&format!("/urls/{code}/stats/series")).await.json();
         assert_eq!((series["clicks"].as_u64(), series["people"].as_u64()), (Some(8), Some(7)));
-        let series = app.get_as(&token, "/urls/my/series").await.json();
-        assert_eq!((series["clicks"].as_u64(), series["people"].as_u64()), (Some(8), Some(7)));
+        let key = app.request(Method::POST, "/auth/keys").json(&json!({"name": "a program", "scope": "read"}));
+        let key = Response::of(key.bearer_auth(&token)).await.json();
+        for credential in [&token, key["key"].as_str().unwrap()] {
+            let series = app.get_as(credential, "/urls/my/series").await.json();
+            assert_eq!((series["clicks"].as_u64(), series["people"].as_u64()), (Some(8), Some(7)));
+        }
     }
 
     async fn clicks_with_heads_out_of_all_bounds_are_counted_and_nothing_is_known_of_them(app) {

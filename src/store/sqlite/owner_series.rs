@@ -36,11 +36,11 @@ pub(super) use points;
 /// Those of known bots among them.
 pub(super) const BOTS: &str = "
     SELECT interval, bots FROM owner_series
-    WHERE owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?2) AND ?3 IS NULL
+    WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2) AND ?3 IS NULL
       AND interval >= ?4 AND interval < ?5 AND bots > 0
     UNION ALL
     SELECT link_bots.interval, sum(link_bots.clicks) FROM link_tags JOIN link_bots USING (link_id)
-    WHERE owner_id = (SELECT id FROM users WHERE id = ?1 AND token_key = ?2) AND tag = ?3
+    WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2) AND tag = ?3
       AND link_bots.interval >= ?4 AND link_bots.interval < ?5 GROUP BY link_bots.interval";
 
 /// Adds clicks of one interval to the sums of the links' owners.
