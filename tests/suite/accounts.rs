@@ -14,6 +14,15 @@ fn minted(app: &App, algorithm: Algorithm, claims: &Value) -> String {
         "HS384"
     };
     let header = json!({ "alg": name, "typ": "JWT" }).to_string();
+    let mut claims = claims.clone();
+    // What says whose tokens these are is right in all of them.
+    for (name, value) in [
+        ("iss", "https://sho.rt"),
+        ("aud", "shunt"),
+        ("typ", "access"),
+    ] {
+        claims[name] = json!(value);
+    }
     signed_token(
         &header,
         claims.to_string(),

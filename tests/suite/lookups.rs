@@ -70,7 +70,7 @@ async fn a_browser_whose_link_cannot_be_looked_up_gets_a_page_in_its_language() 
         (503, "1")
     );
     assert!(
-        page.text.contains("<h1>Gerade nicht möglich</h1>"),
+        page.text.contains("<h1>Vorübergehend nicht verfügbar</h1>"),
         "{page:?}"
     );
     locked.rollback().await.unwrap();

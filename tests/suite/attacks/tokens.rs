@@ -9,6 +9,9 @@ use crate::support::{App, Backend, Response, both_modes, unique, unix_seconds};
 
 const HS256: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
+/// What says whose tokens these are.
+const OURS: &str = r#""iss":"https://sho.rt","aud":"shunt","typ":"access""#;
+
 /// Any claims, signed as the service signs them.
 fn signed(app: &App, claims: &str) -> String {
     forged(HS256, claims, &app.backend.secret(), HMAC_SHA256)
@@ -24,7 +27,7 @@ struct Account {
 impl Account {
     /// Claims with this subject and these times, and the account's own key.
     fn with(&self, subject: &str, times: &str) -> String {
-        format!(r#"{{"sub":{subject},{times},"key":"{}"}}"#, self.key)
+        format!(r#"{{"sub":{subject},{times},"key":"{}",{OURS}}}"#, self.key)
     }
 
     /// Claims that are right.
@@ -162,17 +165,18 @@ both_modes! {
         let (ada, bob) = (account(app).await, account(app).await);
         let subject = format!(r#""{}""#, ada.id);
         // As it was before there were keys.
-        is_refused(app, &signed(app, &format!(r#"{{"sub":{subject},{}}}"#, times()))).await;
+        is_refused(app, &signed(app, &format!(r#"{{"sub":{subject},{},{OURS}}}"#, times()))).await;
         let key = &ada.key;
         for other in [
             bob.key.as_str(), "", "0", &key[1..], &format!("{key}0"), &format!("0{key}"), &key.replace(|letter: char| letter.is_ascii_digit(), "f"),
             &"0".repeat(32), &"%".repeat(32), &"\u{fffd}".repeat(32), "' OR ''='",
         ] {
-            let claims = json!({ "sub": ada.id, "iat": unix_seconds(), "exp": unix_seconds() + 1000, "key": other });
+            let (now, key) = (unix_seconds(), other);
+            let claims = json!({ "sub": ada.id, "iat": now, "exp": now + 1000, "key": key, "iss": "https://sho.rt", "aud": "shunt", "typ": "access" });
             is_refused(app, &signed(app, &claims.to_string())).await;
         }
         for other in ["null", "true", "7", "[]", "{}", &format!(r#"["{key}"]"#), &format!(r#""{key}","key":"{key}""#)] {
-            is_refused(app, &signed(app, &format!(r#"{{"sub":{subject},{},"key":{other}}}"#, times()))).await;
+            is_refused(app, &signed(app, &format!(r#"{{"sub":{subject},{},"key":{other},{OURS}}}"#, times()))).await;
         }
     }
 
