@@ -31,14 +31,18 @@ both_modes! {
         assert!(claims["sub"].is_string() && claims["iat"].is_u64() && claims["exp"].is_u64());
     }
 
-    async fn a_token_of_the_version_before_is_accepted_until_it_expires(app) {
+    async fn a_token_that_does_not_say_whose_it_is_or_what_for_is_refused(app) {
         let claims = claims_of(&app.register().await);
-        let older = |exp: u64| {
-            let claims = json!({ "sub": claims["sub"], "iat": claims["iat"], "exp": exp, "key": claims["key"] });
+        let with_a_later_end = |without: &str| {
+            let mut claims = claims.clone();
+            claims["exp"] = json!(unix_seconds() + 60);
+            claims.as_object_mut().unwrap().remove(without);
             signed_token(r#"{"alg":"HS256","typ":"JWT"}"#, claims.to_string(), &app.backend.secret(), HMAC_SHA256)
         };
-        assert_eq!(app.get_as(&older(unix_seconds() + 60), "/auth/me").await.status, 200);
-        assert_eq!(app.get_as(&older(unix_seconds() - 1), "/auth/me").await.status, 401);
+        assert_eq!(app.get_as(&with_a_later_end("nothing"), "/auth/me").await.status, 200);
+        for claim in ["iss", "aud", "typ"] {
+            assert_eq!(app.get_as(&with_a_later_end(claim), "/auth/me").await.status, 401, "{claim}");
+        }
     }
 }
 
