@@ -81,9 +81,14 @@ async fn under_full_load(app: &App, codes: &[String]) -> (Address, Load) {
 async fn loaded(app: &App, start: impl FnOnce(&Address) -> Load) -> (Address, Load) {
     let address = Address::of(&app.server.base);
     let load = start(&address);
-    eventually("all clients get responses", async || {
-        load.tally.answered() > 2 * CLIENTS as u64
-    })
+    let links = load.tally.codes().len();
+    eventually(
+        "all clients get responses, and all links are known",
+        async || {
+            let is_known = |link| load.tally.answered_to(link) > 0;
+            load.tally.answered() > 2 * CLIENTS as u64 && (0..links).all(is_known)
+        },
+    )
     .await;
     (address, load)
 }
