@@ -27,7 +27,7 @@ beside() {
     beside_pids+=($!)
 }
 
-# Waits for all steps in the background, and shows what they printed: those that failed come last.
+# Waits for all steps in the background, and shows what they printed: failed steps come last.
 join_beside() {
     local number failed=()
     for number in "${!beside_pids[@]}"; do

@@ -17,9 +17,9 @@ SERVERS = ("server", "redis", "postgres")
 PART = 500
 """Links per transaction, as the flusher has them."""
 ROWS = ("first", "again", "in the next quarter")
-PUBLIC, COUNTS_ALONE = "public", "counts_alone"
-SCHEMAS = {PUBLIC: "", COUNTS_ALONE: ", counts alone"}
-"""As it is, and with counts alone, with what is said of each."""
+PUBLIC, ONLY_COUNTS = "public", "counts_alone"
+SCHEMAS = {PUBLIC: "", ONLY_COUNTS: ", only counts"}
+"""As it is, and with only counts, with what is said of each."""
 
 
 @contextmanager
@@ -91,20 +91,20 @@ def rows(stock: Stock, results: Results, count: int) -> None:
                     grown = size_of(postgres, f"{PUBLIC}.{table}") - size
                     results.figure(f"a row written back, {what}: bytes of {table}", grown / count)
             say(f"costs: a row written back, {what}{suffix}: {cpu[schema]:.1f} us of Postgres, {log / count:.0f} bytes of its log")
-        results.figure(f"a row written back, {what}: CPU against{SCHEMAS[COUNTS_ALONE][1:]}", cpu[PUBLIC] / cpu[COUNTS_ALONE])
+        results.figure(f"a row written back, {what}: CPU against{SCHEMAS[ONLY_COUNTS][1:]}", cpu[PUBLIC] / cpu[ONLY_COUNTS])
     postgres.sql(f"alter database {postgres.database} reset search_path")
     counted = int(postgres.sql(f"select count(*) from link_clicks where interval = {interval + 1}"))
     assert counted >= count // PART * PART, f"{counted} of {count} rows are there"
-    alone = int(postgres.sql(f"select sum(clicks) from {COUNTS_ALONE}.link_clicks"))
-    assert alone == 3 * (count // PART * PART), f"{COUNTS_ALONE} has {alone} clicks"
-    postgres.sql(f"drop schema {COUNTS_ALONE} cascade")
+    alone = int(postgres.sql(f"select sum(clicks) from {ONLY_COUNTS}.link_clicks"))
+    assert alone == 3 * (count // PART * PART), f"{ONLY_COUNTS} has {alone} clicks"
+    postgres.sql(f"drop schema {ONLY_COUNTS} cascade")
 
 
 def make_counts_alone(postgres: Postgres) -> None:
-    """A schema with a table of counts alone, empty, and `count_clicks` for it. The links are those of all."""
+    """A schema with a table of only counts, empty, and `count_clicks` for it. The links are those of all."""
     postgres.sql(f"""
-        create schema {COUNTS_ALONE}; set search_path = {COUNTS_ALONE}, public;
-        create table {COUNTS_ALONE}.link_clicks (link_id bigint primary key, clicks bigint not null check (clicks >= 0))
+        create schema {ONLY_COUNTS}; set search_path = {ONLY_COUNTS}, public;
+        create table {ONLY_COUNTS}.link_clicks (link_id bigint primary key, clicks bigint not null check (clicks >= 0))
             with (fillfactor = 50);
         create function count_clicks(ids bigint[], counts bigint[], of_interval integer) returns bigint language plpgsql as $$
         declare

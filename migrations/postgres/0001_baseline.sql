@@ -4,7 +4,7 @@
 
 -- # The database
 
--- Names this database among all, so that nobody takes another one's clicks out of a Redis that both were given.
+-- Names this database among all, so that no instance takes the clicks of another database out of a Redis that both were given.
 CREATE TABLE installation (
     only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     id       text NOT NULL
@@ -272,7 +272,7 @@ $$;
 -- Clicks have a narrow table of their own. Writing them back copies some 50 bytes instead of a whole link with its
 -- target, and with half of every page left free it nearly always stays in its page and touches no index.
 -- A link that was never clicked has no row. No foreign key: checking it would lock the link at every first
--- click; ids of links are never used again, so a row left behind by a deletion counts for nobody.
+-- click; ids of links are never used again, so a row left behind by a deletion counts for no account.
 CREATE TABLE link_clicks (
     link_id     bigint PRIMARY KEY,
     clicks      bigint  NOT NULL CHECK (clicks >= 0),
@@ -306,7 +306,7 @@ CREATE TRIGGER link_interval_ends BEFORE UPDATE OF interval ON link_clicks
     FOR EACH ROW WHEN (NEW.interval <> OLD.interval AND OLD.in_interval > 0) EXECUTE FUNCTION link_interval_ends();
 
 -- Adds clicks of one interval to links, each named once, and to the sums of their owners. In rising order of ids, so that
--- compaction and flushes, also those of several instances, do not deadlock. One look at `links` for each row: what is added
+-- compaction and flushes, also of several instances, do not deadlock. One look at `links` for each row: what is added
 -- for a deleted link is taken back. Returns the number of links.
 CREATE FUNCTION count_clicks(ids bigint[], counts bigint[], of_interval integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -565,7 +565,7 @@ $$;
 
 -- # Sums by owner
 
--- Sums over all links of an account: clicks by interval, as in link_series and link_clicks, and those of known bots among
+-- Sums over all links of an account: clicks by interval, as in link_series and link_clicks, and the clicks of known bots among
 -- them, as in link_bots. Writers add rows to owner_series_log and so never wait for each other; a job adds those up
 -- in owner_series. A sum is that of both tables. No sum is below 0, but a row may be until the log is added up.
 CREATE TABLE owner_series (
@@ -727,7 +727,7 @@ CREATE TABLE link_bots (
     PRIMARY KEY (link_id, interval)
 );
 
--- The bots of a link count for its owner until their rows are removed, also those that are added after its deletion.
+-- The bots of a link count for its owner until their rows are removed, also the rows that are added after its deletion.
 CREATE FUNCTION owner_bots() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     of_link    bigint;
@@ -778,8 +778,8 @@ CREATE TRIGGER link_details_end AFTER DELETE ON links REFERENCING OLD TABLE AS d
     FOR EACH STATEMENT EXECUTE FUNCTION link_details_end();
 
 -- The clicks of a link, and of all links of an account, by class: of whole days, and of the intervals before and after them. If
--- there are none from the end of the range to the end of its day, the day's sums are those of its intervals, and fewer.
--- One link's rows lie among those of others, in the order of time at best. A look-up of each by the index took twice as long
+-- there are none from the end of the range to the end of its day, the day's sums are the sums of its intervals, and fewer.
+-- One link's rows lie among the rows of other links, in the order of time at best. A look-up of each by the index took twice as long
 -- as a bitmap, which reads each page once; the planner expects few rows and would not choose it by itself.
 CREATE FUNCTION link_class_sums(
     of_link bigint, days_from integer, days_to integer, before_from integer, before_to integer, after_from integer, after_to integer)
@@ -907,7 +907,7 @@ CREATE TABLE removals (
     taken_back_at timestamptz,
     -- Links are looked through from after this place on, to be removed or put back; NULL: none any more.
     looking_after bigint,
-    -- When they are looked through once more, for those that were made meanwhile; NULL: that is not set yet.
+    -- When they are looked through once more, for links that were made meanwhile; NULL: that is not set yet.
     look_again_at timestamptz,
     -- Of the blocklist: which one it is.
     digest        text

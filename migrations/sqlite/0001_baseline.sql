@@ -5,7 +5,7 @@
 
 -- # The database
 
--- Names this database among all, so that nobody takes another one's clicks out of a Redis that both were given.
+-- Names this database among all, so that no instance takes the clicks of another database out of a Redis that both were given.
 CREATE TABLE installation (
     only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
     id       TEXT NOT NULL
@@ -299,7 +299,7 @@ CREATE TABLE click_grants (
 
 -- # Sums by owner
 
--- Sums over all links of an account: clicks by interval, as in link_series and links, and those of known bots among
+-- Sums over all links of an account: clicks by interval, as in link_series and links, and the clicks of known bots among
 -- them, as in link_bots. The transaction that counts clicks adds to them.
 CREATE TABLE owner_series (
     owner_id INTEGER NOT NULL,
@@ -531,7 +531,7 @@ CREATE TABLE removals (
     taken_back_at INTEGER,
     -- Links are looked through from after this place on, to be removed or put back; NULL: none any more.
     looking_after INTEGER,
-    -- When they are looked through once more, for those that were made meanwhile; NULL: that is not set yet.
+    -- When they are looked through once more, for links that were made meanwhile; NULL: that is not set yet.
     look_again_at INTEGER,
     -- Of the blocklist: which one it is.
     digest        TEXT

@@ -84,7 +84,7 @@ impl PasswordHasher {
     /// more.
     ///
     /// # Errors
-    /// [`HashError::Busy`]: too many requests are waiting, this request waited too long, or nobody waits for its answer any longer.
+    /// [`HashError::Busy`]: too many requests are waiting, this request waited too long, or its client has left.
     pub(super) async fn permit(&self, client: &Client) -> Result<HashPermit, HashError> {
         let permit = match self.room.try_enter() {
             Some(permit) => permit,

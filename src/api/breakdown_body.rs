@@ -119,7 +119,7 @@ pub(super) struct BreakdownBody {
     /// Clicks of all rows and of `other`.
     #[schema(example = 42)]
     clicks: u64,
-    /// Clicks without those of known bots.
+    /// Clicks without the clicks of known bots.
     #[schema(example = 40)]
     people: u64,
     /// The values with most clicks.
@@ -139,7 +139,7 @@ pub(super) struct RowBody {
     /// Clicks with it.
     #[schema(example = 21)]
     clicks: u64,
-    /// Clicks without those of known bots.
+    /// Clicks without the clicks of known bots.
     #[schema(example = 20)]
     people: u64,
 }
@@ -150,7 +150,7 @@ pub(super) struct SumBody {
     /// All of them.
     #[schema(example = 2)]
     clicks: u64,
-    /// Clicks without those of known bots.
+    /// Clicks without the clicks of known bots.
     #[schema(example = 1)]
     people: u64,
 }

@@ -40,7 +40,7 @@ impl<T> FieldEdit<T> {
         })
     }
 
-    /// The new value, where there is one; `None` where it stays.
+    /// The new value; `None` if the value stays.
     ///
     /// # Errors
     /// What `cleared` returns, where the value is taken away.

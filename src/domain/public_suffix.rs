@@ -17,7 +17,7 @@ struct Rule {
     is_suffix: bool,
     /// `*.ck`: each name below it is a suffix.
     is_above_suffixes: bool,
-    /// `!www.ck`: it is no suffix, whatever the rule above says.
+    /// `!www.ck`: not a suffix, whatever the rule above says.
     is_exception: bool,
 }
 
@@ -157,7 +157,7 @@ mod tests {
         ] {
             assert!(is_listed_suffix(name), "{name}");
         }
-        // Below `ck` each name is a suffix, and it is none itself.
+        // Below `ck` each name is a suffix; `ck` itself is not.
         for name in ["ck", "intranet", "example.com", "www.ck", ""] {
             assert!(!is_listed_suffix(name), "{name}");
         }

@@ -30,7 +30,7 @@ pub use misses::MissLimiter;
 pub use searches::{Searches, Turn};
 pub use waiting_room::{Permit, RoomIsFull, WaitingRoom};
 
-/// The window of all limits except those of failures.
+/// The window of all limits except the limits of failures.
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// From here on a limit of links is counted in Redis only past its first eighth: most links are made without that round

@@ -19,7 +19,7 @@ pub(super) struct LinkForm {
     fault: Option<String>,
 }
 
-/// Fields that are boxes: a browser sends those that are ticked.
+/// Fields that are boxes: a browser sends only the ticked boxes.
 const BOXES: [&str; 2] = ["forward_query", "is_active"];
 
 /// What the page says of a link that another window or a program changed while its form was open.

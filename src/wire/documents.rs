@@ -39,7 +39,7 @@ pub const FORM_FIELDS: [&str; 8] = {
 struct Kind {
     name: &'static str,
     description: &'static str,
-    /// Its fields before those that all documents have, and after them.
+    /// Its fields before and after the fields that all documents have.
     before: &'static [&'static str],
     after: &'static [&'static str],
     needs_target: bool,
@@ -103,7 +103,7 @@ static KINDS: [Kind; 4] = [
         says: &[
             (
                 "target_url",
-                "Absolute `http` or `https` URL; its rules are those of a single link. It may have letters beyond ASCII, as in an export.",
+                "Absolute `http` or `https` URL; the rules of a single link hold. It may have letters beyond ASCII, as in an export.",
             ),
             (
                 "expires_at",
@@ -127,7 +127,7 @@ static KINDS: [Kind; 4] = [
         says: &[
             (
                 "target_url",
-                "Another target; its rules are those of a new link.",
+                "Another target; the rules of a new link hold.",
             ),
             ("is_active", "Whether the link is followed."),
             (

@@ -53,7 +53,7 @@ pub struct LinkFields {
     #[schema(value_type = Option<bool>)]
     #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
     pub is_active: FieldEdit<bool>,
-    /// Of an export: the code, where there is no `custom_code`.
+    /// Of an export: the code, if `custom_code` is missing.
     #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{1,64}$")]
     #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
     pub short_code: FieldEdit<String>,

@@ -110,7 +110,7 @@ async fn link_of_an_account(app: &App) -> (Value, String) {
     (account, app.shorten(token, "https://example.org/").await)
 }
 
-/// A token of this instance, as it may refuse those of another version.
+/// A token of this instance, as it may refuse the tokens of another version.
 async fn logged_in(server: &Server, account: &Value) -> String {
     let url = format!("{}/auth/login", server.base);
     let logged_in = Client::new().post(url).json(account).send().await.unwrap();

@@ -63,7 +63,7 @@ impl FieldArgs {
         }
     }
 
-    /// The same, and those that are taken away.
+    /// The same, and the fields that are taken away.
     pub(super) fn fields_without(self, cleared: &ClearArgs) -> LinkFields {
         fn unless<T>(cleared: bool, field: FieldEdit<T>) -> FieldEdit<T> {
             if cleared { FieldEdit::Clear } else { field }

@@ -1,4 +1,4 @@
-//! The orders that are kept, in a bounded space: those that were used last.
+//! The orders that are kept, in a bounded space: the least recently used make room.
 
 use std::collections::HashMap;
 use std::sync::Arc;

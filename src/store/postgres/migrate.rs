@@ -9,7 +9,8 @@ use sqlx::migrate::MigrateError;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use tokio::time::{sleep, timeout};
 
-use super::pool::{self, Pool};
+use super::pool::Pool;
+use super::server;
 use crate::store::migrations::{
     self, Applied, Locks, Migrations, Patience, Report, Schema, Standing,
 };
@@ -28,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LOCKED: [&str; 2] = ["55P03", "40P01"];
 
 const LOCKS: Locks = Locks {
-    held: |error| LOCKED.iter().any(|code| pool::has_code(error, code)),
+    held: |error| LOCKED.iter().any(|code| server::has_code(error, code)),
     advice: "end that session (see pg_stat_activity and pg_blocking_pids)",
 };
 
@@ -81,7 +82,7 @@ async fn migrate(
         Standing::Lacking { newest, .. } => newest,
     };
     // Outside the pool, whose connections have deadlines for statements.
-    let options = pool::options(url)?;
+    let options = server::options(url)?;
     let connected = timeout(TIMEOUT, PgConnection::connect_with(&options)).await;
     let mut connection = connected.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
     let attempt = async || apply(&mut connection, migrations, patience).await;

@@ -31,6 +31,7 @@ mod searched_links;
 mod seen;
 mod seen_rows;
 mod series;
+mod server;
 mod session;
 mod sessions;
 mod users;

@@ -7,46 +7,28 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::str::FromStr;
 use std::task::Poll;
 use std::time::Duration;
 
-use deadpool::Runtime;
-use deadpool::managed::{Manager, Metrics, Object, RecycleError, RecycleResult, Timeouts};
+use deadpool::managed::Object;
 use metrics::Counter;
-use sqlx::error::DatabaseError;
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
+use sqlx::{AssertSqlSafe, Connection, SqlSafeStr, SqlStr};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
+use super::server::{Connections, MARK, Server, direct_pool, has_code, options, pool};
 use super::session::Session;
-use crate::store::failure::{of_pool, refused, unreachable};
+use crate::store::failure::{refused, unreachable};
 use crate::store::permits::{Permit, Permits, searches_at_once};
 use crate::store::{OpenError, StoreSettings};
 use crate::telemetry::metrics::{Connections as InUse, DATABASE_OPERATIONS};
-
-type Connections = deadpool::managed::Pool<Server>;
-
-/// A connection that was idle for longer is pinged before it is used. A ping before every use would be a round trip for
-/// every statement.
-const IDLE: Duration = Duration::from_secs(1);
-
-/// A connection that is older is replaced: a process of Postgres grows with its age.
-const LIFETIME: Duration = Duration::from_mins(30);
-
-/// The error code of a proxy that refuses a setting at the start of a connection.
-const PROTOCOL_VIOLATION: &str = "08P01";
 
 /// The error code for a write to a server that is read-only, such as a standby.
 const READ_ONLY: &str = "25006";
 
 /// Every statement sees what was committed before it, whatever the role's default is.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
-
-/// A setting of this service's own. Only a direct connection starts with it: proxies refuse it or leave it out.
-const MARK: &str = "shunt.direct";
 
 /// How a direct connection plans: each statement once, whatever its parameters. Planning a count each time took
 /// longer than counting. Such a plan is kept until the next `ANALYZE`, so one that was made while a table was small must
@@ -296,107 +278,8 @@ impl Pool {
     }
 }
 
-/// How a connection is made, without settings of its session.
-pub(super) fn options(url: &str) -> Result<PgConnectOptions, OpenError> {
-    let options = PgConnectOptions::from_str(url).map_err(|error| {
-        // Sqlx repeats this at every level.
-        let message = error.to_string();
-        OpenError::Wrong(message.replace("error with configuration: ", ""))
-    })?;
-    Ok(options
-        .application_name("shunt")
-        // For floating-point numbers, of which there are none; PgBouncer does not know it.
-        .extra_float_digits(None))
-}
-
-/// `None` where a proxy does not pass the settings of a new connection on to Postgres.
-async fn direct_pool(
-    options: PgConnectOptions,
-    settings: StoreSettings,
-) -> Result<Option<Connections>, sqlx::Error> {
-    let connections = match pool(options, settings, true).await {
-        Err(error) if is_refused_setting(&error) => return Ok(None),
-        connected => connected?,
-    };
-    let mut session = connections.get().await.map_err(of_pool)?;
-    let ask = AssertSqlSafe(format!("SELECT current_setting('{MARK}', true)"));
-    let asked = sqlx::raw_sql(ask).fetch_one(&mut session.connection);
-    let response = timeout(settings.deadline, asked).await;
-    let mark: Option<String> = response
-        .unwrap_or(Err(sqlx::Error::PoolTimedOut))?
-        .try_get(0)?;
-    drop(session);
-    Ok((mark.as_deref() == Some("on")).then_some(connections))
-}
-
-async fn pool(
-    options: PgConnectOptions,
-    settings: StoreSettings,
-    keeps_statements: bool,
-) -> Result<Connections, sqlx::Error> {
-    let server = Server {
-        options,
-        keeps_statements,
-    };
-    let pool = deadpool::managed::Pool::builder(server)
-        .max_size(settings.max_connections as usize)
-        .timeouts(Timeouts {
-            wait: Some(settings.deadline),
-            create: Some(settings.deadline),
-            recycle: Some(settings.deadline),
-        })
-        .runtime(Runtime::Tokio1)
-        .build()
-        .expect("it has the runtime that its timeouts need");
-    // The first connection shows whether there is a server at all.
-    drop(pool.get().await.map_err(of_pool)?);
-    Ok(pool)
-}
-
-/// Opens connections. The pool of sqlx is not used: it pings a connection before and after each use, two round trips
-/// in addition to the one of the operation.
-struct Server {
-    options: PgConnectOptions,
-    keeps_statements: bool,
-}
-
-impl Manager for Server {
-    type Type = Session;
-    type Error = sqlx::Error;
-
-    async fn create(&self) -> Result<Session, sqlx::Error> {
-        // Boxed: the future is large and seldom needed; operations that wait for a connection need not pay for its size.
-        Ok(Session {
-            connection: Box::pin(PgConnection::connect_with(&self.options)).await?,
-            keeps_statements: self.keeps_statements,
-        })
-    }
-
-    async fn recycle(&self, session: &mut Session, used: &Metrics) -> RecycleResult<sqlx::Error> {
-        if used.age() > LIFETIME {
-            return Err(RecycleError::message("old"));
-        }
-        if used.last_used() > IDLE {
-            session.connection.ping().await?;
-        }
-        Ok(())
-    }
-}
-
 fn is_read_only(error: &sqlx::Error) -> bool {
     has_code(error, READ_ONLY)
-}
-
-fn is_refused_setting(error: &sqlx::Error) -> bool {
-    has_code(error, PROTOCOL_VIOLATION)
-}
-
-/// Whether it is an error of Postgres with this code.
-pub(super) fn has_code(error: &sqlx::Error, wanted: &str) -> bool {
-    error
-        .as_database_error()
-        .and_then(DatabaseError::code)
-        .is_some_and(|code| code == wanted)
 }
 
 /// When an operation gets a connection.

@@ -4,7 +4,7 @@
 //! links with a tag are read by link.
 
 /// Clicks of the owner's links that are counted, and those in the journal. Bound are the owner's id and key, the tag, and the
-/// intervals; `?7` is the time. The kinds of rows are those of `owner_rows`.
+/// intervals; `?7` is the time. The kinds of rows are as in `owner_rows`.
 macro_rules! points {
     () => {
         "WITH owned AS NOT MATERIALIZED (

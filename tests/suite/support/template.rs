@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use super::backend::{admin_url, database_url};
 use super::command;
 
-/// The advisory lock of those who make the template; any number.
+/// The advisory lock for making the template; any number.
 const LOCK: i64 = 0x7368_756e_745f_7470;
 
 /// Migrations draw the names by which the service tells databases apart. A copy draws its own.
@@ -46,7 +46,7 @@ async fn made() -> String {
         let settings = [("DATABASE_URL".to_owned(), database_url(&name))];
         let migrated = command(&settings).arg("migrate").output().unwrap();
         assert!(migrated.status.success(), "{migrated:?}");
-        // The sign that it is whole. And nobody can be connected to it, which would keep it from being copied.
+        // The sign that it is whole. And no session can connect to it, which would keep it from being copied.
         let close = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false");
         run(&mut admin, close).await;
     }
