@@ -189,13 +189,17 @@ pub fn route_of(path: &str) -> Option<&'static Route> {
     all_routes().find(|route| matches(route.template, path))
 }
 
+/// Whether the router reads a path by a template. Its parameters may be empty, as in `/urls//stats`, but not at the end.
 fn matches(template: &str, path: &str) -> bool {
     let (mut expected, mut given) = (template.split('/'), path.split('/'));
+    let mut is_empty = false;
     loop {
         match (expected.next(), given.next()) {
-            (None, None) => return true,
-            (Some(expected), Some(given)) if expected.starts_with('{') && !given.is_empty() => {}
-            (Some(expected), Some(given)) if expected == given => {}
+            (None, None) => return !is_empty,
+            (Some(expected), Some(given)) if expected.starts_with('{') => {
+                is_empty = given.is_empty();
+            }
+            (Some(expected), Some(given)) if expected == given => is_empty = false,
             _ => return false,
         }
     }

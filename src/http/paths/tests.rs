@@ -2,8 +2,6 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{MatchedPath, Request};
 use axum::routing::get;
-use proptest::prelude::*;
-use tokio::runtime::Builder;
 use tower::ServiceExt;
 
 use super::*;
@@ -117,30 +115,38 @@ fn pages_are_for_people_and_the_api_is_not() {
     }
 }
 
-/// What a router with the table's templates answers: the template that it chose.
-fn chosen_by_the_router(path: &str) -> Option<String> {
-    let router = all_routes().fold(Router::new(), |router, route| {
+/// A router with the table's templates; it answers with the template that it chose.
+fn router_of_the_table() -> Router {
+    all_routes().fold(Router::new(), |router, route| {
         router.route(
             route.template,
             get(async |chosen: MatchedPath| chosen.as_str().to_owned()),
         )
-    });
-    let request = Request::builder().uri(path).body(Body::empty()).unwrap();
-    let runtime = Builder::new_current_thread().build().unwrap();
-    runtime.block_on(async {
-        let Ok(response) = router.oneshot(request).await;
-        let is_found = response.status().is_success();
-        let body = to_bytes(response.into_body(), 1_000).await.unwrap();
-        is_found.then(|| String::from_utf8(body.to_vec()).unwrap())
     })
 }
 
-proptest! {
-    #[test]
-    fn the_table_and_a_router_choose_the_same_route(
-        path in "(/(urls|r|my|app|links|assets|shorten|stats|qr|auth|me|login|docs|health|K7mXq2R|%2f|)){1,4}",
-    ) {
-        let chosen = route_of(&path).map(|route| route.template.to_owned());
-        prop_assert_eq!(chosen, chosen_by_the_router(&path));
+async fn chosen_by(router: &Router, path: &str) -> Option<String> {
+    let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+    let Ok(response) = router.clone().oneshot(request).await;
+    let is_found = response.status().is_success();
+    let body = to_bytes(response.into_body(), 1_000).await.unwrap();
+    is_found.then(|| String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn the_table_and_a_router_choose_the_same_route() {
+    let words = "urls r my app links admin assets stats qr auth login docs health K7mXq2R %2f";
+    let words: Vec<&str> = words.split(' ').chain([""]).collect();
+    let router = router_of_the_table();
+    let mut paths = vec![String::new()];
+    for _ in 0..4 {
+        paths = paths
+            .iter()
+            .flat_map(|path| words.iter().map(move |word| format!("{path}/{word}")))
+            .collect();
+        for path in &paths {
+            let chosen = route_of(path).map(|route| route.template);
+            assert_eq!(chosen, chosen_by(&router, path).await.as_deref(), "{path}");
+        }
     }
 }
