@@ -6,9 +6,7 @@ use crate::domain::{
     Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
 };
 use crate::limits::{Action, Daily, FailureLimiter, Limiter, TooMany};
-use crate::store::{
-    ApiKeys, CreateUserError, Sessions, StorageRoom, Store, StoreError, Users, committed,
-};
+use crate::store::{ApiKeys, CreateUserError, StorageRoom, Store, StoreError, Users, committed};
 
 mod api_key;
 mod bearer;
@@ -43,7 +41,7 @@ pub use token::{Secrets, TokenFault, Tokens};
 pub struct Accounts {
     users: Arc<dyn Users>,
     keys: Arc<dyn ApiKeys>,
-    sessions: Arc<dyn Sessions>,
+    store: Store,
     /// Keys whose use today is noted.
     noted_uses: NotedToday<TokenKey>,
     hasher: PasswordHasher,
@@ -128,7 +126,7 @@ impl Accounts {
         Self {
             users,
             keys: Arc::clone(&store.keys),
-            sessions: Arc::clone(&store.sessions),
+            store: store.clone(),
             noted_uses: NotedToday::default(),
             hasher,
             tokens,

@@ -48,7 +48,7 @@ impl Accounts {
             created_at: now,
             expires_at: now.after(SESSION_LIFETIME),
         };
-        self.sessions.begin_session(new).await?;
+        self.store.begin_session(new).await?;
         Ok(cookie)
     }
 
@@ -62,10 +62,7 @@ impl Accounts {
         if !is_shaped {
             return Ok(None);
         }
-        Ok(self
-            .sessions
-            .session(hash(cookie), self.clock.now())
-            .await?)
+        Ok(self.store.session(hash(cookie), self.clock.now()).await?)
     }
 
     /// The open sessions of an account, newest first.
@@ -73,7 +70,7 @@ impl Accounts {
     /// # Errors
     /// [`AccountError::Store`].
     pub async fn sessions(&self, owner: Principal) -> Result<Vec<WebSession>, AccountError> {
-        Ok(self.sessions.sessions_of(owner, self.clock.now()).await?)
+        Ok(self.store.sessions_of(owner, self.clock.now()).await?)
     }
 
     /// Ends one session of an account, on every instance at once.
@@ -86,7 +83,7 @@ impl Accounts {
         owner: Principal,
         id: i64,
     ) -> Result<bool, AccountError> {
-        let is_ended = self.sessions.end_session(owner, id).await?;
+        let is_ended = self.store.end_session(owner, id).await?;
         if is_ended {
             Event::TokenRevoked.log(Some(owner.user), address);
         }

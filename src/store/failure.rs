@@ -40,14 +40,20 @@ pub enum OpenError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        if marked::<QueueStands>(&error).is_some() {
+        Self::from(&error)
+    }
+}
+
+impl From<&sqlx::Error> for StoreError {
+    fn from(error: &sqlx::Error) -> Self {
+        if marked::<QueueStands>(error).is_some() {
             return Self::Busy;
         }
         metrics::counter!(DATABASE_ERRORS).increment(1);
-        if let Some(NoConnection(why)) = marked(&error) {
+        if let Some(NoConnection(why)) = marked(error) {
             return Self::Unreachable(why.clone());
         }
-        let passing = match &error {
+        let passing = match error {
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
             | sqlx::Error::PoolTimedOut
@@ -58,9 +64,9 @@ impl From<sqlx::Error> for StoreError {
             _ => false,
         };
         if passing {
-            Self::Unavailable(message(&error))
+            Self::Unavailable(message(error))
         } else {
-            Self::Unexpected(message(&error))
+            Self::Unexpected(message(error))
         }
     }
 }

@@ -20,10 +20,12 @@ mod click_details;
 mod click_limits;
 mod click_rows;
 mod clicks;
+mod columns;
 mod committed;
 mod database;
 mod detail_room;
 mod details;
+mod engine;
 mod failure;
 mod history;
 mod ledger;
@@ -43,10 +45,13 @@ mod search;
 mod series;
 mod sessions;
 mod snapshot;
+mod sql;
 mod sqlite;
 mod summing;
 mod users;
 mod written_clicks;
+
+use engine::Engine;
 
 pub use administration::{Administration, Kept};
 pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
@@ -76,7 +81,7 @@ pub use removals::{
 pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
-pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, Sessions, WebSession};
+pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, WebSession};
 pub use snapshot::{CountSnapshot, FlushesSeen};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
@@ -84,12 +89,11 @@ pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_
 /// A database, seen through one narrow trait for each part of the service.
 #[derive(Clone)]
 pub struct Store {
+    engine: Engine,
     /// Accounts.
     pub users: Arc<dyn Users>,
     /// API keys.
     pub keys: Arc<dyn ApiKeys>,
-    /// Sessions of browsers.
-    pub sessions: Arc<dyn Sessions>,
     /// Links.
     pub links: Arc<dyn Links>,
     /// Removals by administrators.
@@ -115,7 +119,6 @@ impl Store {
     where
         T: Users
             + ApiKeys
-            + Sessions
             + Links
             + Removals
             + Administration
@@ -124,11 +127,12 @@ impl Store {
             + Details
             + Database
             + 'static,
+        Arc<T>: Into<Engine>,
     {
         Self {
+            engine: implementation.clone().into(),
             users: implementation.clone(),
             keys: implementation.clone(),
-            sessions: implementation.clone(),
             links: implementation.clone(),
             removals: implementation.clone(),
             administration: implementation.clone(),

@@ -1,13 +1,9 @@
 //! Rows that have the same form in both databases, turned into values.
 
-use super::{
-    Change, Credentials, DiskUsage, LinkMade, OpenSession, StoreError, ToCount, Usage, UsedKey,
-    WebSession,
-};
+use super::{Change, Credentials, DiskUsage, LinkMade, StoreError, ToCount, Usage, UsedKey};
 use crate::domain::{
     ApiKey, EmailAddress, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal,
-    RemovalStatus, Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, User,
-    UserId,
+    RemovalStatus, Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
@@ -111,39 +107,6 @@ pub(super) type NullableApiKeyRow = (
     Option<i64>,
     Option<String>,
 );
-
-/// Id, account, its key, its address.
-pub(super) type OpenSessionRow = (i64, i64, Vec<u8>, String, bool);
-
-pub(super) fn open_session(
-    (id, user, key, email, is_admin): OpenSessionRow,
-) -> Result<OpenSession, StoreError> {
-    let key = TokenKey::from_bytes(&key);
-    let key = key.ok_or_else(|| StoreError::Unexpected("an account's key is none".into()))?;
-    let user = UserId(user);
-    Ok(OpenSession {
-        id,
-        principal: Principal { user, key },
-        user: User {
-            id: user,
-            email: EmailAddress::from_stored(email),
-        },
-        is_admin,
-    })
-}
-
-/// Id, browser, beginning.
-pub(super) type WebSessionRow = (i64, String, i64);
-
-pub(super) fn web_session(
-    (id, agent, created_at): WebSessionRow,
-) -> Result<WebSession, StoreError> {
-    Ok(WebSession {
-        id,
-        agent,
-        created_at: timestamp(created_at)?,
-    })
-}
 
 /// The keys of an account; `None` where there is no row, and so no account.
 pub(super) fn api_keys(rows: Vec<NullableApiKeyRow>) -> Result<Option<Vec<ApiKey>>, StoreError> {

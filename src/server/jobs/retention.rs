@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::runner::every;
 use crate::domain::Clock;
 use crate::links::keys_expire_before;
-use crate::store::{Administration, Kept, Links, Outbox, Sessions, Store, StoreError, Users};
+use crate::store::{Administration, Kept, Links, Outbox, Store, StoreError, Users};
 
 /// Pause between two runs.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -29,7 +29,7 @@ pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32) {
         remove_deleted_users(&*store.users).await?;
         remove_changes(&*store.outbox).await?;
         remove_keys(&*store.links, &*clock).await?;
-        remove_sessions(&*store.sessions, &*clock).await?;
+        remove_sessions(&store, &*clock).await?;
         remove_audited(&*store.administration, &*clock, audit_days).await?;
         remove_clicks(&*store.links).await
     })
@@ -68,10 +68,10 @@ async fn remove_keys(links: &dyn Links, clock: &dyn Clock) -> Result<(), StoreEr
     }
 }
 
-async fn remove_sessions(sessions: &dyn Sessions, clock: &dyn Clock) -> Result<(), StoreError> {
+async fn remove_sessions(store: &Store, clock: &dyn Clock) -> Result<(), StoreError> {
     loop {
         let started = Instant::now();
-        let removed = sessions.prune_sessions(clock.now(), ROWS_PER_STEP).await?;
+        let removed = store.prune_sessions(clock.now(), ROWS_PER_STEP).await?;
         if removed < u64::from(ROWS_PER_STEP) {
             return Ok(());
         }

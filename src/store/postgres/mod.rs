@@ -33,18 +33,19 @@ mod seen_rows;
 mod series;
 mod server;
 mod session;
-mod sessions;
 mod users;
 
 use pool::Pool;
 use seen::Seen;
+
+pub(super) use session::Session;
 
 pub use migrate::migrate_postgres;
 pub use replica::{PostgresReplica, WalPosition};
 
 /// Users, links and clicks in Postgres.
 pub struct PostgresStore {
-    pool: Pool,
+    pub(super) pool: Pool,
     installation: String,
     seen: Seen,
 }

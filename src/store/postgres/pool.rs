@@ -12,16 +12,18 @@ use std::time::Duration;
 
 use deadpool::managed::Object;
 use metrics::Counter;
-use sqlx::{AssertSqlSafe, Connection, SqlSafeStr, SqlStr};
+use sqlx::{AssertSqlSafe, Connection as _, SqlSafeStr, SqlStr};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::server::{Connections, MARK, Server, direct_pool, has_code, options, pool};
 use super::session::Session;
+use crate::store::engine::{Connection, affected_in_postgres, rows_of_postgres};
 use crate::store::failure::{refused, unreachable};
 use crate::store::permits::{Permit, Permits, searches_at_once};
-use crate::store::{OpenError, StoreSettings};
+use crate::store::sql::{Query, Row, Turn};
+use crate::store::{OpenError, StoreError, StoreSettings};
 use crate::telemetry::metrics::{Connections as InUse, DATABASE_OPERATIONS};
 
 /// The error code for a write to a server that is read-only, such as a standby.
@@ -42,7 +44,7 @@ const PLANNING: [(&str, &str); 3] = [
 ];
 
 /// The pool.
-pub(super) struct Pool {
+pub(in crate::store) struct Pool {
     connections: Connections,
     permits: Permits,
     /// Searches that run at once.
@@ -164,6 +166,54 @@ impl Pool {
         self.operate(Turn::First, true, call)
     }
 
+    /// The rows of a statement.
+    ///
+    /// # Errors
+    /// As [`Pool::run`].
+    pub(in crate::store) async fn rows(&self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
+        let turn = query.turn();
+        let rows = self.operate(turn, self.is_proxied, async |session| {
+            rows_of_postgres(session, query).await
+        });
+        Ok(rows.await?)
+    }
+
+    /// Runs a statement; returns how many rows it changed.
+    ///
+    /// # Errors
+    /// As [`Pool::run`].
+    pub(in crate::store) async fn affected(&self, query: Query<'_>) -> Result<u64, StoreError> {
+        let turn = query.turn();
+        let affected = self.operate(turn, self.is_proxied, async |session| {
+            affected_in_postgres(session, query).await
+        });
+        Ok(affected.await?)
+    }
+
+    /// [`Pool::transaction`] of statements for both databases.
+    ///
+    /// # Errors
+    /// As [`Pool::run`], and those of the call.
+    pub(in crate::store) async fn transaction_of<T, E: From<StoreError>>(
+        &self,
+        call: impl AsyncFnOnce(&mut Connection<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let lease = self.lease(Turn::First, true).await;
+        let mut lease = lease.map_err(StoreError::from)?;
+        let ends_at = lease.ends_at;
+        let mut connection = Connection::of_postgres(lease.session());
+        let done = timeout_at(ends_at, call(&mut connection)).await;
+        let failure = match &done {
+            Ok(Ok(_)) => None,
+            Ok(Err(_)) => Some(connection.into_failure()),
+            Err(_) => Some(sqlx::Error::PoolTimedOut),
+        };
+        let ended = self.end(lease, failure.as_ref()).await;
+        let done = done.map_err(|_| StoreError::from(sqlx::Error::PoolTimedOut))??;
+        ended.map_err(StoreError::from)?;
+        Ok(done)
+    }
+
     /// Compiled for every operation, so what comes before and after the call is in [`Pool::lease`] and [`Pool::end`].
     async fn operate<T>(
         &self,
@@ -280,17 +330,6 @@ impl Pool {
 
 fn is_read_only(error: &sqlx::Error) -> bool {
     has_code(error, READ_ONLY)
-}
-
-/// When an operation gets a connection.
-#[derive(Clone, Copy)]
-enum Turn {
-    /// Before operations for which no redirect waits.
-    First,
-    /// With one of the permits.
-    WithPermit,
-    /// With one of the permits, and as one of the searches that run at once.
-    OfSearch,
 }
 
 /// A connection in use. It is closed unless it is given back: after a time-out or a cancelled operation, its next user

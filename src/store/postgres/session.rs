@@ -8,7 +8,7 @@ use sqlx::{Either, Error, Execute, Executor, PgConnection, Postgres, SqlSafeStr,
 
 /// A connection, and whether it keeps prepared statements.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(in crate::store) struct Session {
     pub(super) connection: PgConnection,
     /// Whether statements are prepared once and kept. A proxy may give every transaction another server connection:
     /// there, statements have no name and last until the next one.

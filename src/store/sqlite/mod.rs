@@ -54,7 +54,6 @@ mod removed_details;
 mod searched_links;
 mod seen_rows;
 mod series;
-mod sessions;
 mod users;
 mod written_links;
 
@@ -69,8 +68,8 @@ const READERS: usize = 4;
 /// Users, links and clicks in an SQLite file.
 pub struct SqliteStore {
     /// One connection: SQLite has one writer, so writers wait here rather than for the file's lock.
-    writer: Arc<Pool>,
-    reader: Pool,
+    pub(super) writer: Arc<Pool>,
+    pub(super) reader: Pool,
     log: Arc<Log>,
     compactor: Compactor,
     class_sums: ClassSums,

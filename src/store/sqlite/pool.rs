@@ -20,6 +20,7 @@ use super::presence::Presence;
 use crate::store::StoreError;
 use crate::store::failure::{of_pool, unreachable};
 use crate::store::permits::{Permit, Permits, searches_at_once};
+use crate::store::sql::Turn;
 use crate::telemetry::metrics::{Connections, DATABASE_OPERATIONS};
 
 /// After so long without use, and after so many uses, a connection is pinged: its thread may have died.
@@ -37,7 +38,7 @@ const BACKGROUND: &str = "sqlite-backgrnd";
 const NICENESS: i32 = 10;
 
 /// A number of connections. An operation waits until one is free.
-pub(super) struct Pool {
+pub(in crate::store) struct Pool {
     connections: managed::Pool<Opener>,
     presence: Arc<Presence>,
     permits: Permits,
@@ -48,7 +49,7 @@ pub(super) struct Pool {
 }
 
 /// A connection in use.
-pub(super) struct Lease<'a> {
+pub(in crate::store) struct Lease<'a> {
     connection: Object<Opener>,
     _permit: Option<Permit<'a>>,
     _search: Option<SemaphorePermit<'a>>,
@@ -119,8 +120,17 @@ impl Pool {
         }
     }
 
+    /// A connection when it is the operation's turn, within the deadline.
+    pub(in crate::store) async fn lease(&self, turn: Turn) -> Result<Lease<'_>, StoreError> {
+        match turn {
+            Turn::First => self.get_with_priority().await,
+            Turn::WithPermit => self.get().await,
+            Turn::OfSearch => self.get_for_search().await,
+        }
+    }
+
     /// A connection, within the deadline.
-    pub(super) async fn get(&self) -> Result<Lease<'_>, StoreError> {
+    pub(in crate::store) async fn get(&self) -> Result<Lease<'_>, StoreError> {
         let lease = async {
             let permit = self.permits.acquire().await?;
             Ok(Lease {
@@ -158,7 +168,9 @@ impl Pool {
 
 impl Lease<'_> {
     /// Begins a transaction that holds the write lock from its first statement on: no deadlock by upgrade.
-    pub(super) async fn begin_immediate(&mut self) -> Result<Transaction<'_, Sqlite>, StoreError> {
+    pub(in crate::store) async fn begin_immediate(
+        &mut self,
+    ) -> Result<Transaction<'_, Sqlite>, StoreError> {
         Ok(self.connection.sqlite.begin_with("BEGIN IMMEDIATE").await?)
     }
 

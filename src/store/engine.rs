@@ -1,0 +1,197 @@
+//! The database that a store is in, and operations on it: each takes a connection when it is its turn, and has a deadline.
+
+use std::sync::Arc;
+
+use sqlx::{Executor, SqliteConnection};
+
+use super::StoreError;
+use super::postgres::{PostgresStore, Session};
+use super::sql::{Query, Row};
+use super::sqlite::SqliteStore;
+
+/// The database; cheap to clone.
+#[derive(Clone)]
+pub enum Engine {
+    /// A server, which other instances use, too.
+    Postgres(Arc<PostgresStore>),
+    /// A file of this process.
+    Sqlite(Arc<SqliteStore>),
+}
+
+impl From<Arc<PostgresStore>> for Engine {
+    fn from(store: Arc<PostgresStore>) -> Self {
+        Self::Postgres(store)
+    }
+}
+
+impl From<Arc<SqliteStore>> for Engine {
+    fn from(store: Arc<SqliteStore>) -> Self {
+        Self::Sqlite(store)
+    }
+}
+
+impl Engine {
+    /// The rows of a statement that only reads.
+    pub(super) async fn read(&self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
+        match self {
+            Self::Postgres(store) => store.pool.rows(query).await,
+            Self::Sqlite(store) => {
+                let mut reader = store.reader.lease(query.turn()).await?;
+                Connection::of_sqlite(&mut reader).all(query).await
+            }
+        }
+    }
+
+    /// The first row of a statement that only reads.
+    pub(super) async fn read_one(&self, query: Query<'_>) -> Result<Option<Row>, StoreError> {
+        Ok(self.read(query).await?.into_iter().next())
+    }
+
+    /// The rows that a writing statement returns.
+    pub(super) async fn write(&self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
+        match self {
+            Self::Postgres(store) => store.pool.rows(query).await,
+            Self::Sqlite(store) => {
+                let mut writer = store.writer.lease(query.turn()).await?;
+                Connection::of_sqlite(&mut writer).all(query).await
+            }
+        }
+    }
+
+    /// Runs a writing statement; returns how many rows it changed.
+    pub(super) async fn execute(&self, query: Query<'_>) -> Result<u64, StoreError> {
+        match self {
+            Self::Postgres(store) => store.pool.affected(query).await,
+            Self::Sqlite(store) => {
+                let mut writer = store.writer.lease(query.turn()).await?;
+                Connection::of_sqlite(&mut writer).execute(query).await
+            }
+        }
+    }
+
+    /// Runs several statements in one transaction. It is committed if the call returns `Ok`, and rolled back otherwise.
+    pub(super) async fn transaction<T, E: From<StoreError>>(
+        &self,
+        call: impl AsyncFnOnce(&mut Connection<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        match self {
+            Self::Postgres(store) => store.pool.transaction_of(call).await,
+            Self::Sqlite(store) => {
+                let mut writer = store.writer.get().await?;
+                let mut transaction = writer.begin_immediate().await?;
+                let done = call(&mut Connection::of_sqlite(&mut transaction)).await?;
+                transaction.commit().await.map_err(StoreError::from)?;
+                Ok(done)
+            }
+        }
+    }
+}
+
+/// A connection in use by an operation.
+pub(super) struct Connection<'c> {
+    inner: Inner<'c>,
+    /// The last failure: it shows whether the connection can be used again.
+    failure: Option<sqlx::Error>,
+}
+
+enum Inner<'c> {
+    Postgres(&'c mut Session),
+    Sqlite(&'c mut SqliteConnection),
+}
+
+impl<'c> Connection<'c> {
+    pub(super) fn of_postgres(session: &'c mut Session) -> Self {
+        Self {
+            inner: Inner::Postgres(session),
+            failure: None,
+        }
+    }
+
+    pub(super) fn of_sqlite(connection: &'c mut SqliteConnection) -> Self {
+        Self {
+            inner: Inner::Sqlite(connection),
+            failure: None,
+        }
+    }
+
+    /// All rows of a statement. A statement of SQLite is committed, or fails to be, only at its end: so all rows are read.
+    pub(super) async fn all(&mut self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
+        let rows = match &mut self.inner {
+            Inner::Postgres(session) => rows_of_postgres(session, query).await,
+            Inner::Sqlite(connection) => rows_of_sqlite(connection, query).await,
+        };
+        rows.map_err(|error| self.failed(error))
+    }
+
+    /// The first row of a statement.
+    pub(super) async fn optional(&mut self, query: Query<'_>) -> Result<Option<Row>, StoreError> {
+        Ok(self.all(query).await?.into_iter().next())
+    }
+
+    /// Runs a statement; returns how many rows it changed.
+    pub(super) async fn execute(&mut self, query: Query<'_>) -> Result<u64, StoreError> {
+        let affected = match &mut self.inner {
+            Inner::Postgres(session) => affected_in_postgres(session, query).await,
+            Inner::Sqlite(connection) => affected_in_sqlite(connection, query).await,
+        };
+        affected.map_err(|error| self.failed(error))
+    }
+
+    /// Locks rows until the transaction ends, by a statement for Postgres. SQLite has one writer at a time, so a transaction is
+    /// alone with its rows.
+    pub(super) async fn lock(&mut self, query: Query<'_>) -> Result<(), StoreError> {
+        if matches!(self.inner, Inner::Postgres(_)) {
+            self.all(query).await?;
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, error: sqlx::Error) -> StoreError {
+        let failure = StoreError::from(&error);
+        self.failure = Some(error);
+        failure
+    }
+
+    /// Why the operation failed. An operation that refuses something by itself leaves its connection as it is.
+    pub(super) fn into_failure(self) -> sqlx::Error {
+        self.failure.unwrap_or(sqlx::Error::RowNotFound)
+    }
+}
+
+pub(super) async fn rows_of_postgres(
+    session: &mut Session,
+    query: Query<'_>,
+) -> Result<Vec<Row>, sqlx::Error> {
+    let (sql, arguments) = query.for_postgres()?;
+    let rows = session.fetch_all(sqlx::query_with(sql, arguments)).await?;
+    Ok(rows.into_iter().map(Row::Postgres).collect())
+}
+
+pub(super) async fn affected_in_postgres(
+    session: &mut Session,
+    query: Query<'_>,
+) -> Result<u64, sqlx::Error> {
+    let (sql, arguments) = query.for_postgres()?;
+    let result = session.execute(sqlx::query_with(sql, arguments)).await?;
+    Ok(result.rows_affected())
+}
+
+async fn rows_of_sqlite(
+    connection: &mut SqliteConnection,
+    query: Query<'_>,
+) -> Result<Vec<Row>, sqlx::Error> {
+    let (sql, arguments) = query.for_sqlite()?;
+    let rows = connection
+        .fetch_all(sqlx::query_with(sql, arguments))
+        .await?;
+    Ok(rows.into_iter().map(Row::Sqlite).collect())
+}
+
+async fn affected_in_sqlite(
+    connection: &mut SqliteConnection,
+    query: Query<'_>,
+) -> Result<u64, sqlx::Error> {
+    let (sql, arguments) = query.for_sqlite()?;
+    let result = connection.execute(sqlx::query_with(sql, arguments)).await?;
+    Ok(result.rows_affected())
+}
