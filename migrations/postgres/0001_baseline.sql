@@ -35,6 +35,10 @@ CREATE TABLE database_history (
 );
 INSERT INTO database_history (id) VALUES (md5(random()::text || random()::text || clock_timestamp()::text));
 
+-- Has a row only on a server that was checked since it was started. Statements that give ids out read it.
+CREATE VIEW checked_server AS
+    SELECT server FROM database_history WHERE checked_on = pg_postmaster_start_time();
+
 -- Where this server is. One that does not say is told apart from others by the time of its start.
 CREATE FUNCTION server_position(OUT server text, OUT bytes bigint) LANGUAGE plpgsql AS $$
 BEGIN

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sqlx::{Executor, SqliteConnection};
 
 use super::StoreError;
-use super::postgres::{PostgresStore, Session};
+use super::postgres::{CHECKS, PostgresStore, Seen, Session, unchecked};
 use super::sql::{Query, Row};
 use super::sqlite::SqliteStore;
 
@@ -83,6 +83,32 @@ impl Engine {
                 transaction.commit().await.map_err(StoreError::from)?;
                 Ok(done)
             }
+        }
+    }
+
+    /// Makes rows that get new ids. A statement of the call that gives ids out reads the view `checked_server`, and makes nothing
+    /// on a server of Postgres that was started since the last check. Then it returns `None`, the server is checked, and the
+    /// call is made again.
+    pub(super) async fn with_new_ids<T, E: From<StoreError>>(
+        &self,
+        call: impl AsyncFn() -> Result<Option<T>, E>,
+    ) -> Result<T, E> {
+        for _ in 0..CHECKS {
+            if let Some(made) = call().await? {
+                return Ok(made);
+            }
+            if let Self::Postgres(store) = self {
+                store.check_server().await?;
+            }
+        }
+        Err(unchecked().into())
+    }
+
+    /// Where to note which rows this instance has seen in Postgres. The file of SQLite does not go back beneath its process.
+    pub(super) fn seen(&self) -> Option<&Seen> {
+        match self {
+            Self::Postgres(store) => Some(&store.seen),
+            Self::Sqlite(_) => None,
         }
     }
 }

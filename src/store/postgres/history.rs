@@ -15,10 +15,10 @@ use crate::store::{HistoryCheck, HistoryNote, StoreError};
 const GAP: i64 = 1_000_000;
 
 /// How often a statement is tried on a server that was started since the last check: it may be started again meanwhile.
-pub(super) const CHECKS: u32 = 3;
+pub(in crate::store) const CHECKS: u32 = 3;
 
 /// What is answered after that.
-pub(super) fn unchecked() -> StoreError {
+pub(in crate::store) fn unchecked() -> StoreError {
     StoreError::Unavailable("its server was replaced several times in a row".into())
 }
 
@@ -34,7 +34,7 @@ const LOCKED: &str = "
 
 impl PostgresStore {
     /// Checks the server before it gives an id out.
-    pub(super) async fn check_server(&self) -> Result<(), StoreError> {
+    pub(in crate::store) async fn check_server(&self) -> Result<(), StoreError> {
         let _one = self.seen.checking.lock().await;
         self.compare(None).await
     }

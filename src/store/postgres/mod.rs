@@ -36,8 +36,9 @@ mod session;
 mod users;
 
 use pool::Pool;
-use seen::Seen;
 
+pub(super) use history::{CHECKS, unchecked};
+pub(super) use seen::Seen;
 pub(super) use session::Session;
 
 pub use migrate::migrate_postgres;
@@ -47,7 +48,7 @@ pub use replica::{PostgresReplica, WalPosition};
 pub struct PostgresStore {
     pub(super) pool: Pool,
     installation: String,
-    seen: Seen,
+    pub(super) seen: Seen,
 }
 
 impl PostgresStore {
