@@ -16,7 +16,6 @@ use crate::domain::{
 use crate::limits::{Action, Limiter, MissLimiter, Searches, TooMany};
 use crate::store::{
     Actor, Administration, Change, NewRemoval, Removals, Removed, StorageRoom, Store, StoreError,
-    Users,
 };
 
 mod blocklist;
@@ -35,7 +34,7 @@ pub use work::{AT_ONCE, Work};
 pub struct Abuse {
     removals: Arc<dyn Removals>,
     administration: Arc<dyn Administration>,
-    users: Arc<dyn Users>,
+    store: Store,
     limiter: Limiter,
     searches: Searches,
     misses: MissLimiter,
@@ -115,7 +114,7 @@ impl Abuse {
         Self {
             removals: Arc::clone(&store.removals),
             administration: Arc::clone(&store.administration),
-            users: Arc::clone(&store.users),
+            store: store.clone(),
             limiter,
             searches,
             misses,
@@ -157,7 +156,7 @@ impl Abuse {
         match named {
             NamedUser::Number(user) => Ok(*user),
             NamedUser::Email(email) => {
-                let credentials = self.users.credentials(email).await?;
+                let credentials = self.store.credentials(email).await?;
                 credentials
                     .map(|credentials| credentials.principal.user)
                     .ok_or(AbuseError::Unknown)

@@ -41,7 +41,7 @@ impl Operator {
     }
 
     async fn user(&self, email: &EmailAddress) -> Result<UserId, AbuseError> {
-        let found = self.store.users.credentials(email).await?;
+        let found = self.store.credentials(email).await?;
         let found = found.map(|credentials| credentials.principal.user);
         found.ok_or(AbuseError::Unknown)
     }

@@ -89,10 +89,13 @@ impl Engine {
     /// Makes rows that get new ids. A statement of the call that gives ids out reads the view `checked_server`, and makes nothing
     /// on a server of Postgres that was started since the last check. Then it returns `None`, the server is checked, and the
     /// call is made again.
-    pub(super) async fn with_new_ids<T, E: From<StoreError>>(
+    pub(super) async fn with_new_ids<T, E: From<StoreError>, Made>(
         &self,
-        call: impl AsyncFn() -> Result<Option<T>, E>,
-    ) -> Result<T, E> {
+        call: impl Fn() -> Made,
+    ) -> Result<T, E>
+    where
+        Made: Future<Output = Result<Option<T>, E>>,
+    {
         for _ in 0..CHECKS {
             if let Some(made) = call().await? {
                 return Ok(made);
@@ -152,6 +155,12 @@ impl<'c> Connection<'c> {
     /// The first row of a statement.
     pub(super) async fn optional(&mut self, query: Query<'_>) -> Result<Option<Row>, StoreError> {
         Ok(self.all(query).await?.into_iter().next())
+    }
+
+    /// The row of a statement that always has one.
+    pub(super) async fn one(&mut self, query: Query<'_>) -> Result<Row, StoreError> {
+        let found = self.optional(query).await?;
+        found.ok_or_else(|| StoreError::Unexpected("a statement has no row".into()))
     }
 
     /// Runs a statement; returns how many rows it changed.

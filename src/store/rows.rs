@@ -1,9 +1,9 @@
 //! Rows that have the same form in both databases, turned into values.
 
-use super::{Change, Credentials, DiskUsage, LinkMade, StoreError, ToCount, Usage, UsedKey};
+use super::{Change, DiskUsage, LinkMade, StoreError, ToCount, Usage, UsedKey};
 use crate::domain::{
-    ApiKey, EmailAddress, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal,
-    RemovalStatus, Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
+    Link, LinkId, LinkProperties, LinkTarget, MaxClicks, RemovalStatus, Shard, ShortCode, Tags,
+    TargetUrl, Timestamp, Title, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
@@ -26,9 +26,6 @@ pub(super) type LinkRow = (
 
 /// `fingerprint`, `link_id`, `short_code`, `used_at` in microseconds of a key of idempotency, and `removed_status` of the link.
 pub(super) type UsedKeyRow = (Vec<u8>, i64, String, i64, Option<i64>);
-
-/// `id`, `token_key`, `email`, `password_hash` of an account.
-pub(super) type CredentialsRow = (i64, Vec<u8>, String, String);
 
 /// `id`, `target_url`, `is_active`, `expires_at` in microseconds, whether it has `max_clicks`, `forward_query`,
 /// `removed_status`.
@@ -80,57 +77,6 @@ pub(super) fn target(
         is_limited,
         forward_query,
     })
-}
-
-pub(super) fn credentials(
-    (id, key, email, password_hash): CredentialsRow,
-) -> Result<Credentials, StoreError> {
-    let key = TokenKey::from_bytes(&key)
-        .ok_or_else(|| StoreError::Unexpected(format!("account {id} has no token key")))?;
-    Ok(Credentials {
-        principal: Principal {
-            user: UserId(id),
-            key,
-        },
-        email: EmailAddress::from_stored(email),
-        password_hash,
-    })
-}
-
-/// `id`, `name`, `may_write`, `created_at`, `expires_at` in microseconds, `last_used_on` of a key for programs; all of them
-/// NULL where an account has none.
-pub(super) type NullableApiKeyRow = (
-    Option<i64>,
-    Option<String>,
-    Option<bool>,
-    Option<i64>,
-    Option<i64>,
-    Option<String>,
-);
-
-/// The keys of an account; `None` where there is no row, and so no account.
-pub(super) fn api_keys(rows: Vec<NullableApiKeyRow>) -> Result<Option<Vec<ApiKey>>, StoreError> {
-    if rows.is_empty() {
-        return Ok(None);
-    }
-    let key = |(id, name, may_write, created_at, expires_at, last_used_on): NullableApiKeyRow| {
-        let (id, name, created_at) = (id?, name?, created_at?);
-        let times = timestamp(created_at)
-            .and_then(|created| Ok((created, expires_at.map(timestamp).transpose()?)));
-        Some(times.map(|(created_at, expires_at)| ApiKey {
-            id,
-            name: KeyName::from_stored(name),
-            scope: match may_write {
-                Some(true) => Scope::Write,
-                _ => Scope::Read,
-            },
-            created_at,
-            expires_at,
-            last_used_on,
-        }))
-    };
-    let keys: Result<_, _> = rows.into_iter().filter_map(key).collect();
-    keys.map(Some)
 }
 
 pub(super) fn counted(

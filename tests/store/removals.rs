@@ -177,18 +177,18 @@ both_stores! {
 
     async fn a_banned_account_has_another_key_and_no_password(store) {
         let owner = user(&store).await;
-        let email = store.users.credentials_of(owner).await.unwrap().unwrap().email;
+        let email = store.credentials_of(owner).await.unwrap().unwrap().email;
         let value = owner.user.0.to_string();
         let ban = id_of(&remove(&store, "user", &value, RemovalStatus::Gone).await);
-        assert!(store.users.user(owner).await.unwrap().is_none());
-        let credentials = store.users.credentials(&email).await.unwrap().unwrap();
+        assert!(store.user(owner).await.unwrap().is_none());
+        let credentials = store.credentials(&email).await.unwrap().unwrap();
         assert_ne!(credentials.password_hash, "hash");
         let now = SystemClock.now();
         assert!(!store.administration.set_role(owner.user, OPERATOR, now).await.unwrap());
         revoked(&store, ban).await;
-        assert_eq!(store.users.credentials(&email).await.unwrap().unwrap().password_hash, "hash");
+        assert_eq!(store.credentials(&email).await.unwrap().unwrap().password_hash, "hash");
         assert!(store.administration.set_role(owner.user, OPERATOR, now).await.unwrap());
-        let owner = store.users.credentials(&email).await.unwrap().unwrap().principal;
+        let owner = store.credentials(&email).await.unwrap().unwrap().principal;
         assert_eq!(store.administration.is_admin(owner).await.unwrap(), Some(true));
         assert!(matches!(remove(&store, "user", "999999", RemovalStatus::Gone).await, Removed::Unknown));
         assert!(!store.administration.set_role(UserId(999_999), OPERATOR, now).await.unwrap());

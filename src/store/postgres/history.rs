@@ -133,7 +133,7 @@ async fn confirm(session: &mut Session, before: &Noted) -> Result<(Row, bool), s
     if is_new || !*is_checked {
         *id = sqlx::query_scalar(
             "UPDATE database_history SET server = $1, checked_on = pg_postmaster_start_time(),
-                 id = CASE WHEN $2 THEN md5(random()::text || random()::text || clock_timestamp()::text) ELSE id END
+                 id = CASE WHEN $2 THEN encode(randomblob(16), 'hex') ELSE id END
              RETURNING id",
         )
         .bind(server.as_str())

@@ -3,14 +3,12 @@
 use super::{OpenError, StoreSettings};
 
 mod administration;
-mod api_keys;
 mod bulk_links;
 mod click_limits;
 mod clicks;
 mod created_links;
 mod database;
 mod deleted_links;
-mod deleted_users;
 mod detail_lock;
 mod detail_room;
 mod details;
@@ -33,7 +31,6 @@ mod seen_rows;
 mod series;
 mod server;
 mod session;
-mod users;
 
 use pool::Pool;
 

@@ -25,7 +25,6 @@ use super::{OpenError, StoreSettings};
 use crate::domain::{Clock, io_reason};
 
 mod administration;
-mod api_keys;
 mod batch;
 mod bulk_links;
 mod class_sums;
@@ -35,7 +34,6 @@ mod compaction;
 mod counted;
 mod database;
 mod deleted_links;
-mod deleted_users;
 mod detail_room;
 mod details;
 mod ledger;
@@ -54,7 +52,6 @@ mod removed_details;
 mod searched_links;
 mod seen_rows;
 mod series;
-mod users;
 mod written_links;
 
 pub use migrate::migrate_sqlite;
