@@ -5,7 +5,7 @@ use ring::hmac::{HMAC_SHA256, HMAC_SHA384, HMAC_SHA512};
 use serde_json::json;
 
 use crate::support::tokens::{claims_of, encoded, signed_token as forged};
-use crate::support::{App, Backend, Response, both_modes, unique, unix_seconds};
+use crate::support::{App, Response, both_modes, unique, unix_seconds};
 
 const HS256: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
