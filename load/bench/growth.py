@@ -145,7 +145,7 @@ def creating(stock: Stock, generators: Generators, results: Results, options: ar
     script.write_text(
         "\\set number random(1, 1000000000000000)\n"
         "insert into links (short_code, target_url, owner_id, created_at) values ('p' || :number,"
-        f" 'https://www.example.com/made/' || :number, {owner}, now()) returning id;\n")
+        f" 'https://www.example.com/made/' || :number, {owner}, now_micros()) returning id;\n")
     paths = write_paths(stock.testbed.folder / "create.paths", [
         f"urls/shorten?target_url=https%3A%2F%2Fwww.example.com%2Fmade%2F{n:015d}" for n in range(1000)])
     seconds = max(1, round(options.seconds))

@@ -79,7 +79,7 @@ def describe(stock: Stock) -> None:
     for statement in (
         f"update links set title = 'Autumn harvest' where {mine} and id % 1000 = 0",
         f"update links set is_active = false where {mine} and id % 1000 = 1",
-        f"update links set tags = array['autumn'] where {mine} and id % 1000 = 2",
+        f"update links set tags = '[\"autumn\"]' where {mine} and id % 1000 = 2",
         "select count_clicks(array_agg(id order by id), array_agg(1 + id * 7919 % 100000 order by id), 1900000)"
         f" from links where {mine} and id not in (select link_id from link_clicks)",
         "vacuum analyze",

@@ -27,7 +27,7 @@ def generate_postgres(postgres: Postgres, count: int, owner: str, chunk: int = 5
             # The owners exist, so the foreign keys need no check.
             "set session_replication_role = replica;"
             " insert into links (short_code, target_url, owner_id, created_at)"
-            f" select {code_in_sql('n')}, {target_in_sql('n')}, {owner}, now()"
+            f" select {code_in_sql('n')}, {target_in_sql('n')}, {owner}, now_micros()"
             f" from generate_series({first}, {min(first + chunk, count) - 1}) n")
         say(f"  {min(first + chunk, count):,} of {count:,} links")
     postgres.sql("vacuum analyze links")

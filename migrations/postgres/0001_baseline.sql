@@ -1,6 +1,16 @@
 -- The schema that 1.0 starts from. Later migrations stand beside this file and only add to it.
 --
--- Clicks belong to intervals, which are quarters of an hour (UTC), numbered since 1970 began.
+-- Moments are microseconds since 1970 (UTC), as in SQLite; the view readable_links shows them to people. Clicks belong to
+-- intervals, which are quarters of an hour (UTC), numbered since 1970 began.
+
+CREATE FUNCTION now_micros() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT (extract(epoch FROM now()) * 1000000)::bigint;
+$$;
+
+-- As SQLite has it, so that one statement serves both.
+CREATE FUNCTION json_each(list text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT json_array_elements_text(list::json);
+$$;
 
 -- # The database
 
@@ -40,36 +50,37 @@ $$;
 
 CREATE TABLE users (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    email         text        NOT NULL,
+    email         text   NOT NULL,
     -- The address in lower case, made by the service: in this form it is unique.
-    email_key     text        NOT NULL CONSTRAINT users_email_key_unique UNIQUE,
-    password_hash text        NOT NULL,
-    created_at    timestamptz NOT NULL,
+    email_key     text   NOT NULL CONSTRAINT users_email_key_unique UNIQUE,
+    password_hash text   NOT NULL,
+    created_at    bigint NOT NULL,
     -- Names an account in its tokens beside the id: an id comes again if the database is restored from a backup, and the
     -- token of the account that had it must not be the next one's. Another key ends all tokens of an account:
     -- UPDATE users SET token_key = DEFAULT WHERE id = …
     -- The service draws the keys of its own accounts; the default serves accounts that are made by hand.
-    token_key     bytea       NOT NULL DEFAULT decode(md5(random()::text || random()::text || clock_timestamp()::text), 'hex')
+    token_key     bytea  NOT NULL DEFAULT decode(md5(random()::text || random()::text || clock_timestamp()::text), 'hex')
 );
 
 -- The addresses that logged in to each account, as hashes: failed log-ins of strangers do not lock them out.
 CREATE TABLE known_addresses (
-    user_id   bigint      NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-    address   bigint      NOT NULL,
-    last_used timestamptz NOT NULL,
+    user_id   bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    address   bigint NOT NULL,
+    last_used bigint NOT NULL,
     PRIMARY KEY (user_id, address)
 );
 
 -- Keys for programs. Only its owner knows the key itself; `hash` is the beginning of its SHA-256.
 CREATE TABLE api_keys (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id      bigint      NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-    hash         bytea       NOT NULL,
-    name         text        NOT NULL,
-    may_write    boolean     NOT NULL,
-    created_at   timestamptz NOT NULL,
-    expires_at   timestamptz,
-    last_used_on date,
+    user_id      bigint  NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    hash         bytea   NOT NULL,
+    name         text    NOT NULL,
+    may_write    boolean NOT NULL,
+    created_at   bigint  NOT NULL,
+    expires_at   bigint,
+    -- As 2027-01-31.
+    last_used_on text,
     CONSTRAINT api_keys_unique UNIQUE (user_id, hash)
 );
 
@@ -78,18 +89,18 @@ CREATE TABLE api_keys (
 CREATE VIEW account_keys (user_id, key) AS
     SELECT id, token_key FROM users
     UNION ALL
-    SELECT user_id, hash FROM api_keys WHERE expires_at IS NULL OR expires_at > now();
+    SELECT user_id, hash FROM api_keys WHERE expires_at IS NULL OR expires_at > now_micros();
 
 -- Sessions of browsers. Only the browser knows the cookie; `hash` is the beginning of its SHA-256. A session is valid for as
 -- long as its account has the key that it had when the session began.
 CREATE TABLE web_sessions (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id    bigint      NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-    token_key  bytea       NOT NULL,
-    hash       bytea       NOT NULL,
-    agent      text        NOT NULL,
-    created_at timestamptz NOT NULL,
-    expires_at timestamptz NOT NULL,
+    user_id    bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    token_key  bytea  NOT NULL,
+    hash       bytea  NOT NULL,
+    agent      text   NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
     CONSTRAINT web_sessions_hash_unique UNIQUE (hash)
 );
 CREATE INDEX web_sessions_by_user ON web_sessions (user_id);
@@ -99,30 +110,42 @@ CREATE INDEX web_sessions_by_end ON web_sessions (expires_at);
 -- removes them in batches, and at the end the account's row, which keeps nothing but its id.
 CREATE TABLE deleted_users (
     user_id    bigint PRIMARY KEY,
-    deleted_at timestamptz NOT NULL
+    deleted_at bigint NOT NULL
 );
 
 -- # Links
 
 CREATE TABLE links (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    short_code     text        NOT NULL CONSTRAINT links_short_code_unique UNIQUE,
-    target_url     text        NOT NULL,
-    owner_id       bigint      NOT NULL CONSTRAINT links_owner_exists REFERENCES users (id) ON DELETE CASCADE,
-    title          text        NOT NULL DEFAULT '',
-    tags           text[]      NOT NULL DEFAULT '{}',
+    short_code     text    NOT NULL CONSTRAINT links_short_code_unique UNIQUE,
+    target_url     text    NOT NULL,
+    owner_id       bigint  NOT NULL CONSTRAINT links_owner_exists REFERENCES users (id) ON DELETE CASCADE,
+    title          text    NOT NULL DEFAULT '',
+    -- A JSON array of texts.
+    tags           text    NOT NULL DEFAULT '[]',
     -- Whether a visitor's query is added to that of the target.
-    forward_query  boolean     NOT NULL DEFAULT false,
-    is_active      boolean     NOT NULL DEFAULT true,
-    created_at     timestamptz NOT NULL,
+    forward_query  boolean NOT NULL DEFAULT false,
+    is_active      boolean NOT NULL DEFAULT true,
+    created_at     bigint  NOT NULL,
     -- NULL: since the link was made.
-    updated_at     timestamptz,
-    expires_at     timestamptz,
+    updated_at     bigint,
+    expires_at     bigint,
     -- How many redirects are answered in all; NULL: no limit.
     max_clicks     bigint,
     -- 410 or 451 while a removal covers the link: the largest of theirs.
-    removed_status integer
+    removed_status bigint
 );
+
+-- Links of accounts that are there; the others are unknown already, and wait for their removal.
+CREATE VIEW live_links AS
+    SELECT * FROM links WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
+
+-- For people who look at rows by hand. The service does not read it.
+CREATE VIEW readable_links AS
+    SELECT links.id, short_code, target_url, email AS owner, title, tags, is_active,
+        to_timestamp(links.created_at / 1000000.0) AS created_at, to_timestamp(updated_at / 1000000.0) AS updated_at,
+        to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, removed_status
+    FROM links JOIN users ON users.id = owner_id;
 
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
 CREATE INDEX links_newest_first ON links (owner_id, created_at DESC, id DESC);
@@ -134,10 +157,10 @@ CREATE INDEX links_by_end ON links (owner_id, expires_at, id) WHERE expires_at I
 
 -- The tags of links, in the order of an owner's list.
 CREATE TABLE link_tags (
-    link_id    bigint      NOT NULL REFERENCES links (id) ON DELETE CASCADE,
-    tag        text        NOT NULL,
-    owner_id   bigint      NOT NULL,
-    created_at timestamptz NOT NULL,
+    link_id    bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    tag        text   NOT NULL,
+    owner_id   bigint NOT NULL,
+    created_at bigint NOT NULL,
     PRIMARY KEY (link_id, tag)
 );
 CREATE INDEX link_tags_newest_first ON link_tags (owner_id, tag, created_at DESC, link_id DESC);
@@ -145,22 +168,22 @@ CREATE INDEX link_tags_newest_first ON link_tags (owner_id, tag, created_at DESC
 CREATE FUNCTION link_tagged() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        DELETE FROM link_tags WHERE link_id = NEW.id AND tag <> ALL (NEW.tags);
+        DELETE FROM link_tags WHERE link_id = NEW.id AND tag NOT IN (SELECT value FROM json_each(NEW.tags));
     END IF;
     INSERT INTO link_tags (link_id, tag, owner_id, created_at)
-    SELECT NEW.id, tag, NEW.owner_id, NEW.created_at FROM unnest(NEW.tags) AS tag ON CONFLICT DO NOTHING;
+    SELECT NEW.id, value, NEW.owner_id, NEW.created_at FROM json_each(NEW.tags) ON CONFLICT DO NOTHING;
     RETURN NULL;
 END
 $$;
 CREATE TRIGGER links_made_with_tags AFTER INSERT ON links
-    FOR EACH ROW WHEN (NEW.tags <> '{}') EXECUTE FUNCTION link_tagged();
+    FOR EACH ROW WHEN (NEW.tags <> '[]') EXECUTE FUNCTION link_tagged();
 CREATE TRIGGER links_tagged AFTER UPDATE OF tags ON links
     FOR EACH ROW WHEN (NEW.tags <> OLD.tags) EXECUTE FUNCTION link_tagged();
 
 -- Codes of deleted links. The generator never draws them again, and only their former owner may give them to a link again.
 CREATE TABLE retired_codes (
     short_code text PRIMARY KEY,
-    retired_at timestamptz NOT NULL,
+    retired_at bigint NOT NULL,
     owner_id   bigint
 );
 
@@ -169,11 +192,11 @@ CREATE TABLE retired_codes (
 -- of transactions that its last snapshot did not show.
 CREATE TABLE link_changes (
     number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    short_code   text        NOT NULL,
-    changed_in   bigint      NOT NULL DEFAULT txid_current(),
-    changed_at   timestamptz NOT NULL DEFAULT now(),
+    short_code   text   NOT NULL,
+    changed_in   bigint NOT NULL DEFAULT txid_current(),
+    changed_at   bigint NOT NULL DEFAULT now_micros(),
     -- When an instance published it in Redis.
-    published_at timestamptz
+    published_at bigint
 );
 -- Whoever deletes a link takes its change out again once it is published, however many others are still unpublished.
 CREATE INDEX link_changes_short_code ON link_changes (short_code);
@@ -185,7 +208,7 @@ CREATE INDEX link_changes_unpublished ON link_changes (number) WHERE published_a
 -- minute after it was looked at first.
 CREATE TABLE deleted_links (
     link_id    bigint PRIMARY KEY,
-    recheck_at timestamptz
+    recheck_at bigint
 );
 
 -- Whoever changes or deletes a link, also by hand, tells every instance through the outbox. The code of a deleted link is
@@ -196,7 +219,7 @@ BEGIN
     INSERT INTO link_changes (short_code) VALUES (OLD.short_code);
     IF TG_OP = 'DELETE' THEN
         INSERT INTO retired_codes (short_code, retired_at, owner_id)
-        VALUES (OLD.short_code, now(), CASE WHEN OLD.removed_status IS NULL THEN OLD.owner_id END)
+        VALUES (OLD.short_code, now_micros(), CASE WHEN OLD.removed_status IS NULL THEN OLD.owner_id END)
         ON CONFLICT (short_code) DO UPDATE SET retired_at = excluded.retired_at, owner_id = excluded.owner_id;
         INSERT INTO deleted_links (link_id) VALUES (OLD.id) ON CONFLICT DO NOTHING;
     END IF;
@@ -246,12 +269,12 @@ CREATE TRIGGER link_totals_subtract AFTER DELETE ON links REFERENCING OLD TABLE 
 
 -- Which link a request with an Idempotency-Key made, and a digest of what it asked for.
 CREATE TABLE idempotency_keys (
-    owner_id    bigint      NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-    key         text        NOT NULL,
-    fingerprint bytea       NOT NULL,
-    link_id     bigint      NOT NULL,
-    short_code  text        NOT NULL,
-    used_at     timestamptz NOT NULL,
+    owner_id    bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    key         text   NOT NULL,
+    fingerprint bytea  NOT NULL,
+    link_id     bigint NOT NULL,
+    short_code  text   NOT NULL,
+    used_at     bigint NOT NULL,
     PRIMARY KEY (owner_id, key)
 );
 CREATE INDEX idempotency_keys_used_at ON idempotency_keys (used_at);
@@ -376,9 +399,9 @@ CREATE INDEX click_journal_parked ON click_journal (recorder, number) WHERE park
 -- row, found from its upper end, so old rows cost an append nothing and an append leaves no dead row behind: while another
 -- session holds a snapshot (pg_dump), no old version of an updated row could go, and each append would walk all of them.
 CREATE TABLE journal_marks (
-    recorder     bigint      NOT NULL,
-    number       bigint      NOT NULL,
-    compacted_at timestamptz NOT NULL DEFAULT now(),
+    recorder     bigint NOT NULL,
+    number       bigint NOT NULL,
+    compacted_at bigint NOT NULL DEFAULT now_micros(),
     PRIMARY KEY (recorder, number)
 )
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
@@ -490,14 +513,14 @@ CREATE TRIGGER links_limit_came_or_went AFTER UPDATE OF max_clicks ON links
 
 -- What was granted to each batch, for the instance that did not get the answer.
 CREATE TABLE click_grants (
-    recorder    bigint      NOT NULL,
-    number      bigint      NOT NULL,
-    link_ids    bigint[]    NOT NULL,
-    clicks      bigint[]    NOT NULL,
+    recorder    bigint   NOT NULL,
+    number      bigint   NOT NULL,
+    link_ids    bigint[] NOT NULL,
+    clicks      bigint[] NOT NULL,
     -- How many are left of each link: below 0 if the limit was lowered, NULL until the clicks before it are counted,
     -- the largest number if there is no limit any more.
-    clicks_left bigint[]    NOT NULL,
-    granted_at  timestamptz NOT NULL DEFAULT now(),
+    clicks_left bigint[] NOT NULL,
+    granted_at  bigint   NOT NULL DEFAULT now_micros(),
     PRIMARY KEY (recorder, number)
 )
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
@@ -762,8 +785,8 @@ CREATE TRIGGER owner_bots_end AFTER DELETE ON link_bots FOR EACH ROW EXECUTE FUN
 -- Deleted links whose rows in these tables are to be removed, once nothing can be writing them any more.
 CREATE TABLE deleted_details (
     link_id    bigint PRIMARY KEY,
-    owner_id   bigint      NOT NULL,
-    deleted_at timestamptz NOT NULL DEFAULT now()
+    owner_id   bigint NOT NULL,
+    deleted_at bigint NOT NULL DEFAULT now_micros()
 );
 -- Bots of deleted links are in the sums by owner until their rows are removed; readers subtract them.
 CREATE INDEX deleted_details_owner ON deleted_details (owner_id);
@@ -834,20 +857,20 @@ CREATE SEQUENCE terms;
 CREATE TABLE data_sets (
     epoch          text PRIMARY KEY,
     -- What the data set's keys begin with. Of all rows with a tag, the one with the highest term is in use.
-    tag            text        NOT NULL,
-    term           bigint      NOT NULL UNIQUE,
+    tag            text   NOT NULL,
+    term           bigint NOT NULL UNIQUE,
     -- Of the server that the term is for.
-    replication_id text        NOT NULL,
+    replication_id text   NOT NULL,
     -- The newest flush, its unique name, and up to which link it is written. A number comes again if a data set went back
     -- unnoticed; a name does not.
-    flush          bigint      NOT NULL DEFAULT 0,
-    flush_name     text        NOT NULL DEFAULT '',
-    up_to          bigint      NOT NULL DEFAULT 0,
+    flush          bigint NOT NULL DEFAULT 0,
+    flush_name     text   NOT NULL DEFAULT '',
+    up_to          bigint NOT NULL DEFAULT 0,
     -- The moment up to which all clicks that the data set was given are written back: answers name it while Redis is away.
-    written_up_to  timestamptz,
-    began_at       timestamptz NOT NULL DEFAULT now(),
+    written_up_to  bigint,
+    began_at       bigint NOT NULL DEFAULT now_micros(),
     -- Set once another data set has taken its place: until then, its instances may still write its clicks back.
-    drains_until   timestamptz
+    drains_until   bigint
 )
 -- Room in its page for the updates of every flush.
 WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
@@ -874,20 +897,20 @@ CREATE TABLE redis_shards (
 CREATE TABLE user_roles (
     user_id    bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
     -- admin
-    role       text        NOT NULL,
-    granted_at timestamptz NOT NULL
+    role       text   NOT NULL,
+    granted_at bigint NOT NULL
 );
 
 -- What administrators did.
 CREATE TABLE audit_log (
     id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    at      timestamptz NOT NULL,
+    at      bigint NOT NULL,
     -- NULL: an operator on the command line, or the service.
     user_id bigint,
-    address text        NOT NULL,
-    action  text        NOT NULL,
-    subject text        NOT NULL,
-    detail  text        NOT NULL
+    address text   NOT NULL,
+    action  text   NOT NULL,
+    subject text   NOT NULL,
+    detail  text   NOT NULL
 );
 CREATE INDEX audit_log_by_time ON audit_log (at);
 
@@ -896,19 +919,19 @@ CREATE INDEX audit_log_by_time ON audit_log (at);
 CREATE TABLE removals (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     -- link, host, user, address, or blocklist: the service's own, of all that the list covers.
-    kind          text        NOT NULL,
-    value         text        NOT NULL,
-    reason        text        NOT NULL,
+    kind          text   NOT NULL,
+    value         text   NOT NULL,
+    reason        text   NOT NULL,
     -- 410 or 451.
-    status        integer     NOT NULL,
+    status        bigint NOT NULL,
     -- The account whose work it was; NULL: an operator on the command line, or the service.
     removed_by    bigint,
-    removed_at    timestamptz NOT NULL,
-    taken_back_at timestamptz,
+    removed_at    bigint NOT NULL,
+    taken_back_at bigint,
     -- Links are looked through from after this place on, to be removed or put back; NULL: none any more.
     looking_after bigint,
     -- When they are looked through once more, for links that were made meanwhile; NULL: that is not set yet.
-    look_again_at timestamptz,
+    look_again_at bigint,
     -- Of the blocklist: which one it is.
     digest        text
 );
@@ -917,9 +940,9 @@ CREATE UNIQUE INDEX removals_in_force ON removals (kind, value) WHERE taken_back
 
 -- Which links each removal covers.
 CREATE TABLE link_removals (
-    link_id    bigint  NOT NULL REFERENCES links (id) ON DELETE CASCADE,
-    removal_id bigint  NOT NULL REFERENCES removals (id),
-    status     integer NOT NULL,
+    link_id    bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    removal_id bigint NOT NULL REFERENCES removals (id),
+    status     bigint NOT NULL,
     PRIMARY KEY (link_id, removal_id)
 );
 CREATE INDEX link_removals_by_removal ON link_removals (removal_id, link_id);
@@ -934,17 +957,17 @@ CREATE TABLE banned_users (
 -- The addresses that links were made from, for AUDIT_DAYS.
 CREATE TABLE link_addresses (
     link_id  bigint PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
-    address  text        NOT NULL,
-    noted_at timestamptz NOT NULL
+    address  text   NOT NULL,
+    noted_at bigint NOT NULL
 );
 
 -- Links that visitors reported.
 CREATE TABLE reports (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    link_id     bigint      NOT NULL REFERENCES links (id) ON DELETE CASCADE,
-    reason      text        NOT NULL,
-    address     text        NOT NULL,
-    reported_at timestamptz NOT NULL
+    link_id     bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    reason      text   NOT NULL,
+    address     text   NOT NULL,
+    reported_at bigint NOT NULL
 );
 CREATE INDEX reports_by_link ON reports (link_id);
 CREATE INDEX reports_by_time ON reports (reported_at);

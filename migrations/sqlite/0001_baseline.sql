@@ -111,6 +111,10 @@ CREATE TABLE links (
     in_interval    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
+-- Links of accounts that are there; the others are unknown already, and wait for their removal.
+CREATE VIEW live_links AS
+    SELECT * FROM links WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
+
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
 CREATE INDEX links_newest_first ON links (owner_id, created_at DESC, id DESC);
 CREATE INDEX inactive_links ON links (owner_id, created_at DESC, id DESC) WHERE NOT is_active;

@@ -1,17 +1,15 @@
 //! The contract of the ledger: the data sets of Redis, the term of each, and how far their flushes are written back.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 
 use super::{ClickDetails, StoreError};
 use crate::domain::{Interval, LinkId, Timestamp};
 
-/// How long a data set that another one replaced is drained at first; those that still drain it prolong this.
-pub(super) const DRAIN_TIME: Duration = Duration::from_secs(5);
+/// How long, in microseconds, a data set that another one replaced is drained at first; those that still drain it prolong this.
+pub(super) const DRAIN_MICROS: i64 = 5_000_000;
 
-/// How long the ledger keeps a data set after that.
-pub(super) const RETENTION: Duration = Duration::from_hours(7 * 24);
+/// How long, in microseconds, the ledger keeps a data set after that.
+pub(super) const RETENTION_MICROS: i64 = 7 * 86_400_000_000;
 
 /// A row of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,6 +166,5 @@ pub trait Ledger: Send + Sync {
 
 /// The moment up to which a data set that is replaced now is drained at first, in microseconds.
 pub(super) fn drains_until(now: Timestamp) -> i64 {
-    let time = i64::try_from(DRAIN_TIME.as_micros()).unwrap_or(i64::MAX);
-    now.micros().saturating_add(time)
+    now.micros().saturating_add(DRAIN_MICROS)
 }

@@ -255,7 +255,7 @@ fn stored_tags(json: &str) -> Result<Vec<String>, StoreError> {
         .map_err(|error| StoreError::Unexpected(format!("`{json}` are no tags: {error}")))
 }
 
-/// Tags as SQLite keeps them, and as Postgres reads and writes them here: a JSON array.
+/// Tags as both databases keep them: a JSON array.
 pub(super) fn tags_as_json(tags: &Tags) -> String {
     serde_json::Value::from(tags.as_slice()).to_string()
 }

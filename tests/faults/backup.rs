@@ -11,7 +11,7 @@ use crate::support::{App, Mode, Server};
 
 /// Other links, so that the dump takes a while.
 const OTHERS: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at)
-    SELECT 'other-' || number, 'https://example.org/' || repeat('x', 200), (SELECT min(id) FROM users), now()
+    SELECT 'other-' || number, 'https://example.org/' || repeat('x', 200), (SELECT min(id) FROM users), now_micros()
     FROM generate_series(1, 200000) number";
 
 async fn clicks(server: &Server, code: &str) -> u64 {

@@ -358,7 +358,7 @@ async fn noted(app: &App) -> i64 {
     let mut connection = PgConnection::connect(&app.backend.database_url())
         .await
         .unwrap();
-    let noted = "SELECT coalesce(max(extract(epoch FROM written_up_to) * 1000000), 0)::bigint FROM data_sets";
+    let noted = "SELECT coalesce(max(written_up_to), 0) FROM data_sets";
     sqlx::query_scalar(noted)
         .fetch_one(&mut connection)
         .await

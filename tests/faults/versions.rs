@@ -204,7 +204,7 @@ async fn with_a_million_links(app: &App) {
         .await;
     for sql in [
         "INSERT INTO links (short_code, target_url, owner_id, created_at)
-         SELECT 'many' || n || $1, 'https://example.org/many/' || n, (SELECT max(id) FROM users), now() - n * interval '1 second'
+         SELECT 'many' || n || $1, 'https://example.org/many/' || n, (SELECT max(id) FROM users), now_micros() - n * 1000000
          FROM generate_series(1, 1000000) n",
         "SELECT count_clicks(array_agg(id ORDER BY id), array_agg(1 + id % 1000 ORDER BY id), 1900000)
          FROM links WHERE short_code LIKE 'many%' || $1 AND id % 4 = 0",

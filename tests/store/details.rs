@@ -288,7 +288,7 @@ both_stores! {
         delete_link(&store, owner, &code).await;
         if !store.is_sqlite() {
             assert!(!store.details.remove_details_of_deleted(100).await.unwrap(), "a summing may be under way");
-            store.by_hand("UPDATE deleted_details SET deleted_at = now() - interval '2 minutes'").await;
+            store.by_hand("UPDATE deleted_details SET deleted_at = now_micros() - 2 * 60000000").await;
         }
         while store.details.remove_details_of_deleted(100).await.unwrap() {}
         assert_eq!(breakdown(&store, &query(ClicksOf::Link(gone), Dimension::Country)).await, []);
@@ -306,7 +306,7 @@ both_stores! {
         store.users.delete_user(owner, shunt::domain::Clock::now(&shunt::domain::SystemClock)).await.unwrap();
         while store.users.remove_deleted(100).await.unwrap() {}
         if !store.is_sqlite() {
-            store.by_hand("UPDATE deleted_details SET deleted_at = now() - interval '2 minutes'").await;
+            store.by_hand("UPDATE deleted_details SET deleted_at = now_micros() - 2 * 60000000").await;
         }
         while store.details.remove_details_of_deleted(100).await.unwrap() {}
         store
@@ -329,7 +329,7 @@ both_stores! {
         store.by_hand(if store.is_sqlite() {
             "INSERT INTO link_tags (link_id, tag, owner_id, created_at) SELECT min(id), 'spring', owner_id, 1 FROM links"
         } else {
-            "INSERT INTO link_tags (link_id, tag, owner_id, created_at) SELECT id, 'spring', owner_id, now() FROM links ORDER BY id LIMIT 1"
+            "INSERT INTO link_tags (link_id, tag, owner_id, created_at) SELECT id, 'spring', owner_id, now_micros() FROM links ORDER BY id LIMIT 1"
         }).await;
         let of_tag = |owner: UserId, tag: &str| query(ClicksOf::Tagged(owner, SearchTag::parse(tag).unwrap()), Dimension::Country);
         assert_eq!(breakdown(&store, &of_tag(owner.user, "spring")).await, [row("DE", 3, 3)]);

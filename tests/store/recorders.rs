@@ -193,7 +193,7 @@ async fn marks_of_recorders_that_stopped_long_ago_are_removed() {
         let (_, clicked) = link(&store, owner).await;
         compacted(&store, 1, clicked).await;
         let mut observer = PgConnection::connect(&url).await.unwrap();
-        sqlx::raw_sql("UPDATE journal_marks SET compacted_at = now() - interval '30 days'")
+        sqlx::raw_sql("UPDATE journal_marks SET compacted_at = now_micros() - 30 * 86400000000")
             .execute(&mut observer)
             .await
             .unwrap();

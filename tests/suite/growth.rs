@@ -69,7 +69,7 @@ async fn instances_without_redis_feel_each_others_changes_and_those_made_by_hand
     by_hand(
         &app,
         "INSERT INTO links (short_code, target_url, owner_id, created_at)
-         SELECT 'many-' || n, 'https://example.org/', (SELECT min(id) FROM users), now() FROM generate_series(1, 3000) n;
+         SELECT 'many-' || n, 'https://example.org/', (SELECT min(id) FROM users), now_micros() FROM generate_series(1, 3000) n;
          DELETE FROM links",
     )
     .await;
@@ -138,13 +138,13 @@ async fn changes_that_no_instance_needs_any_more_are_removed() {
     .await;
     by_hand(
         &app,
-        "UPDATE link_changes SET changed_at = now() - interval '25 hours' WHERE number <= 2400",
+        "UPDATE link_changes SET changed_at = now_micros() - 25 * 3600000000 WHERE number <= 2400",
     )
     .await;
-    by_hand(&app, "UPDATE link_changes SET published_at = now() - interval '11 minutes' WHERE number BETWEEN 2401 AND 2450").await;
+    by_hand(&app, "UPDATE link_changes SET published_at = now_micros() - 11 * 60000000 WHERE number BETWEEN 2401 AND 2450").await;
     by_hand(
         &app,
-        "UPDATE link_changes SET published_at = now() WHERE number BETWEEN 2451 AND 2460",
+        "UPDATE link_changes SET published_at = now_micros() WHERE number BETWEEN 2451 AND 2460",
     )
     .await;
     app.server = app.another(&[WITHOUT_REDIS]).await;

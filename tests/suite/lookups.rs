@@ -178,7 +178,7 @@ async fn no_request_scans_the_whole_table_of_links_once_there_are_many() {
         .unwrap();
     ask(&codes[10..], 1).await;
     let many = "INSERT INTO links (short_code, target_url, owner_id, created_at)
-        SELECT 'many' || n, 'https://example.org/', (SELECT min(id) FROM users), now()
+        SELECT 'many' || n, 'https://example.org/', (SELECT min(id) FROM users), now_micros()
         FROM generate_series(1, 20000) n";
     by_hand.execute(many).await.unwrap();
     let clicks = "SELECT count_clicks(array_agg(id ORDER BY id), array_agg(1::bigint), 1900000) FROM links WHERE short_code LIKE 'many%'";

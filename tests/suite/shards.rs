@@ -246,9 +246,9 @@ impl EightShards {
         let mut observer = PgConnection::connect(&url).await.unwrap();
         // Clicks without a link are passed over.
         for statement in [
-            "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ('ada@example.org', 'ada@example.org', '', now())",
+            "INSERT INTO users (email, email_key, password_hash, created_at) VALUES ('ada@example.org', 'ada@example.org', '', now_micros())",
             "INSERT INTO links (short_code, target_url, owner_id, created_at)
-             SELECT 'code' || n, 'https://example.org/', (SELECT max(id) FROM users), now() FROM generate_series(1, 8) n",
+             SELECT 'code' || n, 'https://example.org/', (SELECT max(id) FROM users), now_micros() FROM generate_series(1, 8) n",
         ] {
             sqlx::raw_sql(statement).execute(&mut observer).await.unwrap();
         }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::removals::note;
 use super::session::Session;
-use super::{PostgresStore, micros, moment, not_of_deleted_user};
+use super::{PostgresStore, not_of_deleted_user};
 use crate::domain::{
     AuditEntry, Newest, NewestWanted, Principal, Reason, Report, SeenLink, SeenUser, ShortCode,
     Timestamp, TokenKey, UserId,
@@ -36,12 +36,11 @@ impl Administration for PostgresStore {
         at: Timestamp,
     ) -> Result<bool, StoreError> {
         let granted = self.pool.transaction(async |session| {
-            let granted = sqlx::query(concat!(
-                "INSERT INTO user_roles (user_id, role, granted_at) SELECT id, 'admin', ",
-                moment!("$2"),
-                " FROM users WHERE id = $1 AND NOT EXISTS (
-                     SELECT FROM banned_users WHERE user_id = users.id UNION ALL SELECT FROM deleted_users WHERE user_id = users.id) ON CONFLICT (user_id) DO UPDATE SET role = excluded.role"
-            ))
+            let granted = sqlx::query(
+                "INSERT INTO user_roles (user_id, role, granted_at) SELECT id, 'admin', $2 FROM users WHERE id = $1 AND NOT EXISTS (
+                     SELECT FROM banned_users WHERE user_id = users.id UNION ALL SELECT FROM deleted_users WHERE user_id = users.id)
+                 ON CONFLICT (user_id) DO UPDATE SET role = excluded.role",
+            )
             .bind(user.0)
             .bind(at.micros())
             .execute(&mut *session)
@@ -108,11 +107,9 @@ impl Administration for PostgresStore {
             .fetch_optional(&mut *session)
             .await?;
             let Some(link) = link else { return Ok(false) };
-            let report: i64 = sqlx::query_scalar(concat!(
-                "INSERT INTO reports (link_id, reason, address, reported_at) VALUES ($1, $2, $3, ",
-                moment!("$4"),
-                ") RETURNING id"
-            ))
+            let report: i64 = sqlx::query_scalar(
+                "INSERT INTO reports (link_id, reason, address, reported_at) VALUES ($1, $2, $3, $4) RETURNING id",
+            )
             .bind(link)
             .bind(reason.as_str())
             .bind(reporter)
@@ -157,11 +154,10 @@ impl Administration for PostgresStore {
 
     async fn reports(&self, wanted: &NewestWanted) -> Result<Newest<Report>, StoreError> {
         let found = self.pool.run(async |session| {
-            sqlx::query_as(concat!(
-                "SELECT reports.id, short_code, target_url, removed_status::bigint, reason, address, ",
-                micros!("reported_at"),
-                " FROM reports JOIN links ON links.id = link_id WHERE reports.id < $1 ORDER BY reports.id DESC LIMIT $2"
-            ))
+            sqlx::query_as(
+                "SELECT reports.id, short_code, target_url, removed_status, reason, address, reported_at
+                 FROM reports JOIN links ON links.id = link_id WHERE reports.id < $1 ORDER BY reports.id DESC LIMIT $2",
+            )
             .bind(wanted.before.unwrap_or(i64::MAX))
             .bind(i64::from(wanted.limit) + 1)
             .fetch_all(session)
@@ -173,11 +169,9 @@ impl Administration for PostgresStore {
 
     async fn audit(&self, wanted: &NewestWanted) -> Result<Newest<AuditEntry>, StoreError> {
         let found = self.pool.run(async |session| {
-            sqlx::query_as(concat!(
-                "SELECT id, ",
-                micros!("at"),
-                ", user_id, address, action, subject, detail FROM audit_log WHERE id < $1 ORDER BY id DESC LIMIT $2"
-            ))
+            sqlx::query_as(
+                "SELECT id, at, user_id, address, action, subject, detail FROM audit_log WHERE id < $1 ORDER BY id DESC LIMIT $2",
+            )
             .bind(wanted.before.unwrap_or(i64::MAX))
             .bind(i64::from(wanted.limit) + 1)
             .fetch_all(session)
@@ -190,21 +184,16 @@ impl Administration for PostgresStore {
     async fn prune(&self, kept: Kept, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
         let sql = match kept {
             // Links are made in the order of their numbers, and so this needs no index by time.
-            Kept::Addresses => concat!(
-                "DELETE FROM link_addresses WHERE noted_at < ",
-                moment!("$1"),
-                " AND link_id = ANY (ARRAY(SELECT link_id FROM link_addresses ORDER BY link_id LIMIT $2))"
-            ),
-            Kept::Reports => concat!(
-                "DELETE FROM reports WHERE id = ANY (ARRAY(SELECT id FROM reports WHERE reported_at < ",
-                moment!("$1"),
-                " LIMIT $2))"
-            ),
-            Kept::Audit => concat!(
-                "DELETE FROM audit_log WHERE id = ANY (ARRAY(SELECT id FROM audit_log WHERE at < ",
-                moment!("$1"),
-                " LIMIT $2))"
-            ),
+            Kept::Addresses => {
+                "DELETE FROM link_addresses WHERE noted_at < $1
+                 AND link_id = ANY (ARRAY(SELECT link_id FROM link_addresses ORDER BY link_id LIMIT $2))"
+            }
+            Kept::Reports => {
+                "DELETE FROM reports WHERE id = ANY (ARRAY(SELECT id FROM reports WHERE reported_at < $1 LIMIT $2))"
+            }
+            Kept::Audit => {
+                "DELETE FROM audit_log WHERE id = ANY (ARRAY(SELECT id FROM audit_log WHERE at < $1 LIMIT $2))"
+            }
         };
         let pruned = self.pool.run(async |session| {
             sqlx::query(sql)

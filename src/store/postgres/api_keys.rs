@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{PostgresStore, micros, moment};
+use super::PostgresStore;
 use crate::domain::{ApiKey, Principal, Scope, Timestamp};
 use crate::store::rows::{self, NullableApiKeyRow};
 use crate::store::{ApiKeys, CreateKeyError, NewApiKey, StoreError};
@@ -25,14 +25,10 @@ impl ApiKeys for PostgresStore {
                 if owner.is_none() {
                     return Ok(Err(CreateKeyError::OwnerGone));
                 }
-                let made: Vec<i64> = sqlx::query_scalar(concat!(
+                let made: Vec<i64> = sqlx::query_scalar(
                     "INSERT INTO api_keys (user_id, hash, name, may_write, created_at, expires_at)
-                     SELECT $1, $2, $3, $4, ",
-                    moment!("$5"),
-                    ", ",
-                    moment!("$6"),
-                    " WHERE (SELECT count(*) FROM api_keys WHERE user_id = $1) < $7 RETURNING id"
-                ))
+                     SELECT $1, $2, $3, $4, $5, $6 WHERE (SELECT count(*) FROM api_keys WHERE user_id = $1) < $7 RETURNING id",
+                )
                 .bind(key.owner.user.0)
                 .bind(key.hash.as_bytes())
                 .bind(key.name.as_str())
@@ -54,15 +50,11 @@ impl ApiKeys for PostgresStore {
         let found: Vec<NullableApiKeyRow> = self
             .pool
             .run(async |session| {
-                sqlx::query_as(concat!(
-                    "SELECT api_keys.id, name, may_write, ",
-                    micros!("api_keys.created_at"),
-                    ", ",
-                    micros!("expires_at"),
-                    ", to_char(last_used_on, 'YYYY-MM-DD')
+                sqlx::query_as(
+                    "SELECT api_keys.id, name, may_write, api_keys.created_at, expires_at, last_used_on
                      FROM users LEFT JOIN api_keys ON user_id = users.id
-                     WHERE users.id = $1 AND token_key = $2 ORDER BY api_keys.id DESC"
-                ))
+                     WHERE users.id = $1 AND token_key = $2 ORDER BY api_keys.id DESC",
+                )
                 .bind(owner.user.0)
                 .bind(owner.key.as_bytes())
                 .fetch_all(session)
@@ -94,11 +86,11 @@ impl ApiKeys for PostgresStore {
                 sqlx::query_scalar(
                     "WITH used AS (
                          SELECT id, last_used_on FROM api_keys
-                         WHERE user_id = $1 AND hash = $2 AND (expires_at IS NULL OR expires_at > now())
+                         WHERE user_id = $1 AND hash = $2 AND (expires_at IS NULL OR expires_at > now_micros())
                      ),
                      noted AS (
-                         UPDATE api_keys SET last_used_on = $3::text::date WHERE id = (
-                             SELECT id FROM used WHERE last_used_on IS NULL OR last_used_on < $3::text::date)
+                         UPDATE api_keys SET last_used_on = $3 WHERE id = (
+                             SELECT id FROM used WHERE last_used_on IS NULL OR last_used_on < $3)
                      )
                      SELECT EXISTS (SELECT FROM used)",
                 )

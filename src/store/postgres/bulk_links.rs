@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::PostgresStore;
 use super::history::{CHECKS, unchecked};
 use super::session::Session;
-use super::{PostgresStore, moment};
 use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::bulk::{imported_clicks, imported_one_by_one, many_outcomes, one_by_one};
 use crate::store::links::quota;
@@ -101,7 +101,7 @@ async fn insert(
     // As for one link: the owner's total is locked before it is compared, and a trigger adds these. Where not all fit, none is
     // created. A statement waits for another one that takes the same code just now: chosen codes go in their order, so that
     // two do not wait for each other.
-    let rows: Vec<ResultRow> = sqlx::query_as(concat!(
+    let rows: Vec<ResultRow> = sqlx::query_as(
         "WITH owner AS (SELECT user_id AS id FROM account_keys WHERE user_id = $1 AND key = $2),
          total AS (SELECT links FROM link_totals WHERE owner_id = (SELECT id FROM owner) FOR UPDATE),
          server AS (SELECT checked_on = pg_postmaster_start_time() AS is_checked FROM database_history),
@@ -109,9 +109,7 @@ async fn insert(
          created AS (
              INSERT INTO links (short_code, target_url, owner_id, created_at,
                  is_active, title, tags, expires_at, max_clicks, forward_query)
-             SELECT code, target, owner.id, ",
-        moment!("$3"),
-        ", is_active, title, string_to_array(tags, ','), 'epoch'::timestamptz + ends / 1000000 * interval '1 second' + ends % 1000000 * interval '1 microsecond', most, forward
+             SELECT code, target, owner.id, $3, is_active, title, tags, ends, most, forward
              FROM owner, server, state,
                  unnest($6::text[], $7::text[], $8::bool[], $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::bool[])
                  WITH ORDINALITY AS given (code, target, is_active, title, tags, ends, most, forward, place)
@@ -124,16 +122,14 @@ async fn insert(
              INSERT INTO link_changes (short_code) SELECT short_code FROM created WHERE $5 RETURNING number, short_code
          ),
          addressed AS (
-             INSERT INTO link_addresses (link_id, address, noted_at) SELECT id, $14::text, ",
-        moment!("$3"),
-        " FROM created WHERE $14::text IS NOT NULL
+             INSERT INTO link_addresses (link_id, address, noted_at) SELECT id, $14::text, $3 FROM created WHERE $14::text IS NOT NULL
          )
          SELECT 0, id, short_code FROM created
          UNION ALL SELECT 1, number, short_code FROM announced
          UNION ALL SELECT 2, (CASE WHEN EXISTS (SELECT FROM owner) THEN 1 ELSE 0 END
              + CASE WHEN (SELECT is_checked FROM server) THEN 2 ELSE 0 END
-             + CASE WHEN (SELECT all_fit FROM state) THEN 4 ELSE 0 END)::bigint, ''"
-    ))
+             + CASE WHEN (SELECT all_fit FROM state) THEN 4 ELSE 0 END)::bigint, ''",
+    )
     .bind(first.owner.user.0)
     .bind(first.owner.key.as_bytes())
     .bind(first.created_at.micros())
@@ -143,7 +139,7 @@ async fn insert(
     .bind(column(|link| link.properties.target.as_str().to_owned()))
     .bind(properties().map(|link| link.is_active).collect::<Vec<_>>())
     .bind(column(|link| rows::stored_title(link.properties).to_owned()))
-    .bind(column(|link| link.properties.tags.to_string()))
+    .bind(column(|link| rows::tags_as_json(&link.properties.tags)))
     .bind(ends.collect::<Vec<_>>())
     .bind(properties().map(rows::stored_max).collect::<Vec<_>>())
     .bind(properties().map(|link| link.forward_query).collect::<Vec<_>>())

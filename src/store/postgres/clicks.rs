@@ -4,8 +4,8 @@
 
 use async_trait::async_trait;
 
+use super::PostgresStore;
 use super::session::Session;
-use super::{PostgresStore, moment};
 use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::click_rows;
 use crate::store::rows::{self, signed};
@@ -48,7 +48,7 @@ const COMPACT_ANY: &str = compact!(
 const COMPACT_NEWER: &str = compact!(
     "SELECT live.recorder, live.number FROM (
          SELECT recorder, max(number) AS number FROM journal_marks
-         WHERE compacted_at > now() - interval '10 seconds' GROUP BY recorder
+         WHERE compacted_at > now_micros() - 10000000 GROUP BY recorder
      ) mark CROSS JOIN LATERAL (
          SELECT j.recorder, j.number FROM click_journal j
          WHERE j.recorder = mark.recorder AND j.number > mark.number AND NOT j.parked
@@ -80,7 +80,7 @@ macro_rules! counts {
     UNION ALL
     SELECT 4, 0, 0 WHERE EXISTS (
         SELECT FROM data_sets seen JOIN data_sets other USING (tag)
-        WHERE seen.epoch = $2 AND other.drains_until > now())"
+        WHERE seen.epoch = $2 AND other.drains_until > now_micros())"
     };
 }
 
@@ -197,15 +197,13 @@ impl Clicks for PostgresStore {
         let pruned = self
             .pool
             .run(async |session| {
-                sqlx::query(concat!(
+                sqlx::query(
                     "WITH old_marks AS (
                  DELETE FROM journal_marks WHERE (recorder, number) IN (
                      SELECT recorder, number FROM journal_marks old WHERE EXISTS (
                          SELECT FROM journal_marks newer
                          WHERE newer.recorder = old.recorder AND newer.number > old.number)
-                     OR compacted_at < least(now(), ",
-                    moment!("$1"),
-                    ") - interval '7 days'
+                     OR compacted_at < least(now_micros(), $1) - 7 * 86400000000
                      LIMIT $2)
                  RETURNING 1
              ),
@@ -214,14 +212,12 @@ impl Clicks for PostgresStore {
                      SELECT recorder, number FROM click_grants old WHERE EXISTS (
                          SELECT FROM click_grants newer
                          WHERE newer.recorder = old.recorder AND newer.number > old.number)
-                     OR granted_at < least(now(), ",
-                    moment!("$1"),
-                    ") - interval '7 days'
+                     OR granted_at < least(now_micros(), $1) - 7 * 86400000000
                      LIMIT $2)
                  RETURNING 1
              )
-             SELECT 1 FROM old_marks UNION ALL SELECT 1 FROM old_grants"
-                ))
+             SELECT 1 FROM old_marks UNION ALL SELECT 1 FROM old_grants",
+                )
                 .bind(now.micros())
                 .bind(i64::from(limit))
                 .fetch_all(session)

@@ -1,7 +1,7 @@
 //! New links in Postgres, and the requests that made them.
 
+use super::PostgresStore;
 use super::history::{CHECKS, unchecked};
-use super::{PostgresStore, micros, moment};
 use crate::domain::{Interval, Principal, Timestamp};
 use crate::store::links::quota;
 use crate::store::rows::{self, UsedKeyRow, signed};
@@ -38,18 +38,14 @@ impl PostgresStore {
         let created: Result<Vec<CreatedRow>, _> = self
             .pool
             .run(async |session| {
-                sqlx::query_as(concat!(
+                sqlx::query_as(
                     "WITH owner AS (SELECT user_id AS id FROM account_keys WHERE user_id = $3 AND key = $5),
                      total AS (SELECT links FROM link_totals WHERE owner_id = (SELECT id FROM owner) FOR UPDATE),
                      server AS (SELECT checked_on = pg_postmaster_start_time() AS is_checked FROM database_history),
                      created AS (
                          INSERT INTO links (short_code, target_url, owner_id, created_at,
                              is_active, title, tags, expires_at, max_clicks, forward_query)
-                         SELECT $1, $2, owner.id, ",
-                    moment!("$4"),
-                    ", $7, $8, $9, ",
-                    moment!("$10"),
-                    ", $11, $12
+                         SELECT $1, $2, owner.id, $4, $7, $8, $9, $10, $11, $12
                          FROM owner, server WHERE is_checked
                          AND NOT EXISTS (
                              SELECT FROM retired_codes
@@ -70,18 +66,15 @@ impl PostgresStore {
                      ),
                      requested AS (
                          INSERT INTO idempotency_keys (owner_id, key, fingerprint, link_id, short_code, used_at)
-                         SELECT $3, $15::text, $16::bytea, id, $1, ",
-                    moment!("$4"),
-                    " FROM created WHERE $15::text IS NOT NULL
+                         SELECT $3, $15::text, $16::bytea, id, $1, $4 FROM created WHERE $15::text IS NOT NULL
                      ),
                      addressed AS (
-                         INSERT INTO link_addresses (link_id, address, noted_at) SELECT id, $17::text, ",
-                    moment!("$4"),
-                    " FROM created WHERE $17::text IS NOT NULL
+                         INSERT INTO link_addresses (link_id, address, noted_at)
+                         SELECT id, $17::text, $4 FROM created WHERE $17::text IS NOT NULL
                      )
                      SELECT (SELECT id FROM created), (SELECT number FROM announced), EXISTS (SELECT FROM owner),
-                         (SELECT is_checked FROM server), coalesce((SELECT links FROM total), 0) >= $6"
-                ))
+                         (SELECT is_checked FROM server), coalesce((SELECT links FROM total), 0) >= $6",
+                )
                 .bind(link.code.as_str())
                 .bind(properties.target.as_str())
                 .bind(link.owner.user.0)
@@ -90,7 +83,7 @@ impl PostgresStore {
                 .bind(quota(max_links))
                 .bind(properties.is_active)
                 .bind(rows::stored_title(properties))
-                .bind(properties.tags.as_slice())
+                .bind(rows::tags_as_json(&properties.tags))
                 .bind(properties.expires_at.map(Timestamp::micros))
                 .bind(rows::stored_max(properties))
                 .bind(properties.forward_query)
@@ -129,17 +122,12 @@ impl PostgresStore {
         since: Timestamp,
     ) -> Result<Option<UsedKey>, StoreError> {
         let found = self.pool.run(async |session| {
-            sqlx::query_as(concat!(
+            sqlx::query_as(
                 "WITH outdated AS (
-                     DELETE FROM idempotency_keys WHERE owner_id = $1 AND key = $2 AND used_at < ",
-                moment!("$3"),
-                ")
-                 SELECT fingerprint, link_id, short_code, ",
-                micros!("used_at"),
-                ", (SELECT removed_status::bigint FROM links WHERE id = link_id) FROM idempotency_keys
-                 WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $4) AND key = $2 AND used_at >= ",
-                moment!("$3")
-            ))
+                     DELETE FROM idempotency_keys WHERE owner_id = $1 AND key = $2 AND used_at < $3)
+                 SELECT fingerprint, link_id, short_code, used_at, (SELECT removed_status FROM links WHERE id = link_id)
+                 FROM idempotency_keys WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $4) AND key = $2 AND used_at >= $3",
+            )
             .bind(owner.user.0)
             .bind(key)
             .bind(since.micros())

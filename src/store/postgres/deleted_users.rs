@@ -1,6 +1,6 @@
 //! Deleting accounts in Postgres: one short transaction, and then the rows in batches.
 
-use super::{PostgresStore, moment};
+use super::PostgresStore;
 use crate::domain::{Principal, Timestamp};
 use crate::store::rows;
 use crate::store::{Change, MAX_CHANGES_OF_ACCOUNT, StoreError};
@@ -15,17 +15,15 @@ impl PostgresStore {
             .pool
             .transaction(async |session| {
                 // No address has a space without quotes: this key is no account's.
-                let marked = sqlx::query(concat!(
+                let marked = sqlx::query(
                     "WITH marked AS (
                          UPDATE users SET email = '', email_key = 'deleted ' || id, password_hash = '', token_key = DEFAULT
                          WHERE id = $1 AND token_key = $2 RETURNING id
                      ),
                      forgotten AS (DELETE FROM known_addresses WHERE user_id = (SELECT id FROM marked)),
                      ended AS (DELETE FROM api_keys WHERE user_id = (SELECT id FROM marked))
-                     INSERT INTO deleted_users (user_id, deleted_at) SELECT id, ",
-                    moment!("$3"),
-                    " FROM marked"
-                ))
+                     INSERT INTO deleted_users (user_id, deleted_at) SELECT id, $3 FROM marked",
+                )
                 .bind(principal.user.0)
                 .bind(principal.key.as_bytes())
                 .bind(now.micros())

@@ -3,7 +3,7 @@
 use super::clicks::written_clicks;
 use super::links::link_of_owner;
 use super::session::Session;
-use super::{PostgresStore, link_columns, moment};
+use super::{PostgresStore, link_columns};
 use crate::domain::{Link, Principal, ShortCode, Timestamp};
 use crate::store::rows::{self, LinkRow};
 use crate::store::{Change, EditLink, Edited, EditedLink, StoreError, ToCount};
@@ -37,42 +37,51 @@ impl PostgresStore {
             let Some(found) = locked_link(session, owner, code).await? else {
                 return Ok(Edited::NotFound);
             };
-            let ToCount { value: link, has_parked } = found;
+            let ToCount {
+                value: link,
+                has_parked,
+            } = found;
             let Some(properties) = edit(&link) else {
                 return Ok(Edited::Refused);
             };
             let clicks = written_clicks(session, link.id).await?;
             let done = |link, change| {
-                let link = ToCount { value: link, has_parked };
-                let edited = EditedLink { link, clicks, change };
+                let link = ToCount {
+                    value: link,
+                    has_parked,
+                };
+                let edited = EditedLink {
+                    link,
+                    clicks,
+                    change,
+                };
                 Ok(Edited::Done(Box::new(edited)))
             };
             if properties == link.properties {
                 return done(link, None);
             }
             // A trigger notes the change.
-            sqlx::query(concat!(
-                "UPDATE links SET target_url = $2, is_active = $3, title = $4, tags = $5, expires_at = ",
-                moment!("$6"),
-                ", max_clicks = $7, forward_query = $8, updated_at = ",
-                moment!("$9"),
-                " WHERE id = $1"
-            ))
+            sqlx::query(
+                "UPDATE links SET target_url = $2, is_active = $3, title = $4, tags = $5,
+                     expires_at = $6, max_clicks = $7, forward_query = $8, updated_at = $9
+                 WHERE id = $1",
+            )
             .bind(link.id.number())
             .bind(properties.target.as_str())
             .bind(properties.is_active)
             .bind(rows::stored_title(&properties))
-            .bind(properties.tags.as_slice())
+            .bind(rows::tags_as_json(&properties.tags))
             .bind(properties.expires_at.map(Timestamp::micros))
             .bind(rows::stored_max(&properties))
             .bind(properties.forward_query)
             .bind(now.micros())
             .execute(&mut *session)
             .await?;
-            let number =
-                sqlx::query_scalar("SELECT currval(pg_get_serial_sequence('link_changes', 'number'))")
-                    .fetch_one(session)
-                    .await?;
+            let number = sqlx::query_scalar(
+                "SELECT currval(pg_get_serial_sequence('link_changes', 'number'))",
+            )
+            .fetch_one(session)
+            .await?;
             let change = Change {
                 number,
                 code: Some(code.clone()),

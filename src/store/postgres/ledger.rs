@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 
+use super::PostgresStore;
 use super::clicks::columns;
 use super::session::Session;
-use super::{PostgresStore, micros, moment};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::click_rows::{self, DataSetRow};
-use crate::store::ledger::{DRAIN_TIME, RETENTION};
+use crate::store::ledger::{DRAIN_MICROS, RETENTION_MICROS};
 use crate::store::rows;
 use crate::store::{ClickDetails, DataSet, FlushId, FlushMark, Ledger, Raise, StoreError};
 
@@ -99,12 +99,10 @@ impl Ledger for PostgresStore {
             let Some(term) = replace(session, raise, "").await? else {
                 return Ok(None);
             };
-            sqlx::query(
-                "DELETE FROM data_sets WHERE drains_until < now() - $1 * interval '1 second'",
-            )
-            .bind(RETENTION.as_secs_f64())
-            .execute(&mut *session)
-            .await?;
+            sqlx::query("DELETE FROM data_sets WHERE drains_until < now_micros() - $1")
+                .bind(RETENTION_MICROS)
+                .execute(&mut *session)
+                .await?;
             let began = sqlx::query_as(returning!(
                 "INSERT INTO data_sets (epoch, tag, term, replication_id) VALUES ($1, $2, $3, $4)"
             ))
@@ -123,11 +121,11 @@ impl Ledger for PostgresStore {
         self.pool
             .run(async |session| {
                 sqlx::query(
-                    "UPDATE data_sets SET drains_until = now() + $2 * interval '1 second'
+                    "UPDATE data_sets SET drains_until = now_micros() + $2
                      WHERE epoch = $1 AND drains_until IS NOT NULL",
                 )
                 .bind(epoch)
-                .bind(DRAIN_TIME.as_secs_f64())
+                .bind(DRAIN_MICROS)
                 .execute(session)
                 .await
             })
@@ -199,11 +197,9 @@ impl Ledger for PostgresStore {
     async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError> {
         // A batch that was parked before the statement began is seen by it.
         let read = async |session: &mut Session| {
-            sqlx::query_scalar(concat!(
-                "SELECT ",
-                micros!("now()"),
-                " WHERE NOT EXISTS (SELECT FROM click_journal WHERE parked)"
-            ))
+            sqlx::query_scalar(
+                "SELECT now_micros() WHERE NOT EXISTS (SELECT FROM click_journal WHERE parked)",
+            )
             .fetch_optional(session)
             .await
         };
@@ -219,14 +215,12 @@ impl Ledger for PostgresStore {
     ) -> Result<(), StoreError> {
         // Nothing waits for the disk: what a crash takes is noted again with the next flush.
         let note = async |session: &mut Session| {
-            sqlx::query(concat!(
+            sqlx::query(
                 "WITH noted AS (
-                     UPDATE data_sets SET written_up_to = ",
-                moment!("$3"),
-                " WHERE epoch = $1 AND term = $2 RETURNING 1
+                     UPDATE data_sets SET written_up_to = $3 WHERE epoch = $1 AND term = $2 RETURNING 1
                  )
-                 SELECT set_config('synchronous_commit', 'off', true) FROM noted"
-            ))
+                 SELECT set_config('synchronous_commit', 'off', true) FROM noted",
+            )
             .bind(epoch)
             .bind(term)
             .bind(up_to.micros())
@@ -239,12 +233,10 @@ impl Ledger for PostgresStore {
 
     async fn written_back_up_to(&self, tags: &[&str]) -> Result<Option<Timestamp>, StoreError> {
         let read = async |session: &mut Session| {
-            sqlx::query_scalar(concat!(
-                "SELECT ",
-                micros!("min(coalesce(written_up_to, began_at))"),
-                " FROM data_sets AS kept WHERE tag = ANY ($1) AND (drains_until > now()
-                     OR term = (SELECT max(term) FROM data_sets WHERE tag = kept.tag))"
-            ))
+            sqlx::query_scalar(
+                "SELECT min(coalesce(written_up_to, began_at)) FROM data_sets AS kept WHERE tag = ANY ($1) AND (drains_until > now_micros()
+                     OR term = (SELECT max(term) FROM data_sets WHERE tag = kept.tag))",
+            )
             .bind(tags)
             .fetch_one(session)
             .await
@@ -279,13 +271,13 @@ async fn replace(
         return Ok(None);
     }
     sqlx::query(
-        "UPDATE data_sets SET drains_until = now() + CASE WHEN replication_id = $3 THEN 0 ELSE $4 END * interval '1 second'
+        "UPDATE data_sets SET drains_until = now_micros() + CASE WHEN replication_id = $3 THEN 0 ELSE $4 END
          WHERE term = $1 AND epoch <> $2",
     )
     .bind(raise.from)
     .bind(epoch)
     .bind(raise.replication_id)
-    .bind(DRAIN_TIME.as_secs_f64())
+    .bind(DRAIN_MICROS)
     .execute(&mut *session)
     .await?;
     let term = sqlx::query_scalar(

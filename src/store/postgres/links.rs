@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 
-use super::{PostgresStore, link_columns, micros, moment, not_of_deleted_user, target_columns};
+use super::{PostgresStore, link_columns, not_of_deleted_user, target_columns};
 use crate::domain::{
     Link, LinkFilter, LinkId, LinkTarget, Principal, ShortCode, Timestamp, UserId,
 };
@@ -79,12 +79,10 @@ impl Links for PostgresStore {
 
     async fn prune_keys(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
         let pruned = self.pool.run(async |session| {
-            sqlx::query(concat!(
+            sqlx::query(
                 "DELETE FROM idempotency_keys WHERE (owner_id, key) IN (
-                     SELECT owner_id, key FROM idempotency_keys WHERE used_at < ",
-                moment!("$1"),
-                " LIMIT $2)"
-            ))
+                     SELECT owner_id, key FROM idempotency_keys WHERE used_at < $1 LIMIT $2)",
+            )
             .bind(before.micros())
             .bind(i64::from(limit))
             .execute(session)
@@ -165,14 +163,10 @@ impl Links for PostgresStore {
         let found: Option<(i64, Option<i64>)> = self
             .pool
             .run(async |session| {
-                sqlx::query_as(concat!(
-                    "SELECT ",
-                    micros!("created_at"),
-                    ", max_clicks FROM links WHERE short_code = $1"
-                ))
-                .bind(code.as_str())
-                .fetch_optional(session)
-                .await
+                sqlx::query_as("SELECT created_at, max_clicks FROM links WHERE short_code = $1")
+                    .bind(code.as_str())
+                    .fetch_optional(session)
+                    .await
             })
             .await?;
         found.map(rows::link_made).transpose()
@@ -207,9 +201,7 @@ impl Links for PostgresStore {
                     "SELECT ",
                     link_columns!(),
                     " FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $5)
-                     AND (created_at, id) < (",
-                    moment!("$2"),
-                    ", $3) ORDER BY created_at DESC, id DESC LIMIT $4"
+                     AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4"
                 ))
                 .bind(owner.user.0)
                 .bind(after.key)
@@ -236,9 +228,7 @@ impl Links for PostgresStore {
                     "SELECT ",
                     link_columns!(),
                     " FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
-                     AND is_active AND removed_status IS NULL AND expires_at > ",
-                    moment!("$3"),
-                    " ORDER BY expires_at, id LIMIT $4"
+                     AND is_active AND removed_status IS NULL AND expires_at > $3 ORDER BY expires_at, id LIMIT $4"
                 ))
                 .bind(owner.user.0)
                 .bind(owner.key.as_bytes())
@@ -327,7 +317,7 @@ impl Links for PostgresStore {
                 sqlx::query_as(
                     "WITH batch AS (
                          SELECT link_id, recheck_at FROM deleted_links
-                         WHERE link_id > $1 AND (recheck_at IS NULL OR recheck_at < now())
+                         WHERE link_id > $1 AND (recheck_at IS NULL OR recheck_at < now_micros())
                          ORDER BY link_id LIMIT $2 FOR UPDATE SKIP LOCKED
                      ),
                      state AS (
@@ -354,7 +344,7 @@ impl Links for PostgresStore {
                          DELETE FROM deleted_links WHERE link_id = ANY (ARRAY(SELECT link_id FROM state WHERE is_done))
                      ),
                      again AS (
-                         UPDATE deleted_links SET recheck_at = now() + interval '1 minute'
+                         UPDATE deleted_links SET recheck_at = now_micros() + 60000000
                          WHERE link_id = ANY (ARRAY(SELECT link_id FROM state WHERE NOT is_done))
                      )
                      SELECT max(link_id), count(*) FROM batch",

@@ -73,35 +73,10 @@ impl PostgresStore {
     }
 }
 
-/// Microseconds since 1970 as Postgres reads them: exact, unlike a floating-point number of seconds. An interval is multiplied
-/// by such a number, too: whole seconds are exact for all years, and microseconds up to 2255 alone.
-macro_rules! moment {
-    ($parameter:literal) => {
-        concat!(
-            "('epoch'::timestamptz + ",
-            $parameter,
-            "::bigint / 1000000 * interval '1 second' + ",
-            $parameter,
-            "::bigint % 1000000 * interval '1 microsecond')"
-        )
-    };
-}
-
-/// The reverse of [`moment!`].
-macro_rules! micros {
-    ($column:literal) => {
-        concat!("(extract(epoch FROM ", $column, ") * 1000000)::bigint")
-    };
-}
-
 /// The columns of a `TargetRow` of `links`.
 macro_rules! target_columns {
     () => {
-        concat!(
-            "links.id, target_url, is_active AND removed_status IS NULL, ",
-            $crate::store::postgres::micros!("expires_at"),
-            ", max_clicks IS NOT NULL, forward_query, removed_status::bigint"
-        )
+        "links.id, target_url, is_active AND removed_status IS NULL, expires_at, max_clicks IS NOT NULL, forward_query, removed_status"
     };
 }
 
@@ -115,16 +90,9 @@ macro_rules! not_of_deleted_user {
 /// The columns of a `LinkRow` of `links`.
 macro_rules! link_columns {
     () => {
-        concat!(
-            "links.id, short_code, target_url, is_active, title, array_to_json(tags)::text, forward_query, ",
-            $crate::store::postgres::micros!("links.created_at"),
-            ", ",
-            $crate::store::postgres::micros!("updated_at"),
-            ", ",
-            $crate::store::postgres::micros!("expires_at"),
-            ", max_clicks, removed_status::bigint, EXISTS (SELECT FROM click_journal WHERE parked)"
-        )
+        "links.id, short_code, target_url, is_active, title, tags, forward_query, links.created_at, updated_at, expires_at,
+        max_clicks, removed_status, EXISTS (SELECT FROM click_journal WHERE parked)"
     };
 }
 
-use {link_columns, micros, moment, not_of_deleted_user, target_columns};
+use {link_columns, not_of_deleted_user, target_columns};

@@ -4,7 +4,7 @@
 //! all other owners.
 
 use super::searched_links::{Query, in_one_text, link_text, narrowing, push_filter, push_owner};
-use super::{PostgresStore, link_columns, micros};
+use super::{PostgresStore, link_columns};
 use crate::domain::{Link, LinkFilter, LinkId, Principal, Timestamp, UserId};
 use crate::store::rows::{self, LinkRow};
 use crate::store::scanned::{scanned, with_text};
@@ -40,14 +40,12 @@ impl PostgresStore {
     ) -> Result<Vec<WrittenClicks>, StoreError> {
         let (key, id) = written_clicks::just_before(after);
         let found = self.pool.run(async |session| {
-            sqlx::query_as(concat!(
-                "SELECT links.id, ",
-                micros!("links.created_at"),
-                ", coalesce((SELECT clicks FROM link_clicks WHERE link_id = links.id), 0) FROM links
+            sqlx::query_as(
+                "SELECT links.id, links.created_at, coalesce((SELECT clicks FROM link_clicks WHERE link_id = links.id), 0) FROM links
                  WHERE links.owner_id = $1
-                 AND (links.created_at, links.id) > ('epoch'::timestamptz + $2 * interval '1 microsecond', $3)
-                 ORDER BY links.created_at, links.id LIMIT $4"
-            ))
+                 AND (links.created_at, links.id) > ($2, $3)
+                 ORDER BY links.created_at, links.id LIMIT $4",
+            )
             .bind(owner.0)
             .bind(key)
             .bind(id)
@@ -111,7 +109,7 @@ fn push_wanted(query: &mut Query, owner: Principal, ids: &[LinkId], filter: &Lin
     // A tag is looked for in the link itself.
     push_owner(query, owner, &LinkFilter::default());
     if let Some(tag) = &filter.tag {
-        query.push(" AND links.tags @> ARRAY[");
-        query.push_bind(tag.as_str().to_owned()).push("]");
+        query.push(" AND ").push_bind(tag.as_str().to_owned());
+        query.push(" IN (SELECT value FROM json_each(links.tags))");
     }
 }

@@ -30,7 +30,7 @@ impl Outbox for PostgresStore {
             // The snapshot has the outbox as it was before.
             sqlx::query_scalar(
                 "WITH published AS (
-                     UPDATE link_changes SET published_at = now() WHERE number = ANY($1) AND published_at IS NULL
+                     UPDATE link_changes SET published_at = now_micros() WHERE number = ANY($1) AND published_at IS NULL
                      AND NOT EXISTS (
                          SELECT FROM unnest($2::bigint[]) AS published (term) WHERE NOT EXISTS (
                              SELECT FROM data_sets used WHERE used.term = published.term
@@ -93,7 +93,7 @@ impl Outbox for PostgresStore {
                 sqlx::query(
                     "DELETE FROM link_changes WHERE number = ANY (ARRAY(
                          SELECT number FROM link_changes
-                         WHERE published_at < now() - interval '10 minutes' OR changed_at < now() - interval '1 day'
+                         WHERE published_at < now_micros() - 600000000 OR changed_at < now_micros() - 86400000000
                          ORDER BY number LIMIT $1))",
                 )
                 .bind(i64::from(limit))

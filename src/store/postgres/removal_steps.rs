@@ -1,6 +1,5 @@
 //! The work of removals on links in Postgres: small steps, each in one transaction.
 
-use super::moment;
 use super::session::Session;
 use crate::domain::Timestamp;
 use crate::store::LOOKED_AT_IN_STEP;
@@ -73,12 +72,10 @@ pub(super) async fn step(
     now: Timestamp,
 ) -> Result<Option<(Vec<(i64, String)>, u64)>, sqlx::Error> {
     // Another instance may be at it.
-    let under_way: Vec<UnderWayRow> = sqlx::query_as(concat!(
+    let under_way: Vec<UnderWayRow> = sqlx::query_as(
         "SELECT id, kind, coalesce(digest, value), taken_back_at IS NOT NULL, looking_after, look_again_at IS NOT NULL FROM removals
-         WHERE looking_after IS NOT NULL AND (look_again_at IS NULL OR look_again_at <= ",
-        moment!("$1"),
-        ") ORDER BY id LIMIT 20 FOR UPDATE SKIP LOCKED"
-    ))
+         WHERE looking_after IS NOT NULL AND (look_again_at IS NULL OR look_again_at <= $1) ORDER BY id LIMIT 20 FOR UPDATE SKIP LOCKED",
+    )
     .bind(now.micros())
     .fetch_all(&mut *session)
     .await?;
@@ -98,12 +95,10 @@ pub(super) async fn step(
             _ => 0,
         };
         let again = (is_end && !is_over).then(|| now.micros() + LOOK_AGAIN_AFTER_MICROS);
-        sqlx::query(concat!(
+        sqlx::query(
             "UPDATE removals SET looking_after = CASE WHEN $3 THEN NULL ELSE $2::bigint END,
-                 look_again_at = coalesce(",
-            moment!("$4"),
-            ", look_again_at) WHERE id = $1"
-        ))
+                 look_again_at = coalesce($4, look_again_at) WHERE id = $1",
+        )
         .bind(id)
         .bind(place)
         .bind(is_over)
@@ -130,8 +125,8 @@ async fn looked_at(
             .to_owned(),
         // By the index of the owner's list. Links of one moment are at most as many as one call makes.
         Source::Owner(owner) => format!(
-            "SELECT id, (extract(epoch FROM created_at) * 1000000)::bigint, '', false FROM links
-             WHERE owner_id = {owner} AND created_at >= 'epoch'::timestamptz + $2 * interval '1 microsecond' AND NOT {IS_COVERED}
+            "SELECT id, created_at, '', false FROM links
+             WHERE owner_id = {owner} AND created_at >= $2 AND NOT {IS_COVERED}
              ORDER BY created_at, id LIMIT $3"
         ),
         Source::Addresses => "SELECT links.link_id, links.link_id, address, EXISTS (

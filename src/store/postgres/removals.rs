@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::removal_steps::{CHANGES, cover, put_back, step};
 use super::session::Session;
-use super::{PostgresStore, moment, not_of_deleted_user};
+use super::{PostgresStore, not_of_deleted_user};
 use crate::domain::{Removal, RemovalId, RemovalTarget, ShortCode, Timestamp};
 use crate::store::admin_rows::{self, RemovalRow};
 use crate::store::removals::{Covers, IN_FORCE, IS_LOOKED_THROUGH, NO_PASSWORD, REASON_OF};
@@ -14,14 +14,9 @@ use crate::store::{Actor, Change, NewRemoval, Removals, Removed, Step, StoreErro
 /// The columns of a `RemovalRow`.
 macro_rules! removal_columns {
     () => {
-        concat!(
-            "id, kind, value, reason, status::bigint, removed_by, ",
-            $crate::store::postgres::micros!("removed_at"),
-            ", ",
-            $crate::store::postgres::micros!("taken_back_at"),
-            ", (SELECT count(*) FROM (SELECT FROM link_removals WHERE removal_id = removals.id LIMIT 100000) AS counted),
+        "id, kind, value, reason, status, removed_by, removed_at, taken_back_at,
+             (SELECT count(*) FROM (SELECT FROM link_removals WHERE removal_id = removals.id LIMIT 100000) AS counted),
              CASE WHEN look_again_at IS NULL THEN looking_after END"
-        )
     };
 }
 
@@ -111,15 +106,14 @@ impl Removals for PostgresStore {
 
     async fn begin_blocklist(&self, digest: &str, at: Timestamp) -> Result<bool, StoreError> {
         let begun = self.pool.run(async |session| {
-            sqlx::query(concat!(
+            sqlx::query(
                 "INSERT INTO removals (kind, value, reason, status, removed_at, looking_after, digest)
-                 SELECT 'blocklist', '', 'The target is on the blocklist', 410, ",
-                moment!("$2"),
-                ", 0, $1 WHERE $1 <> '' OR EXISTS (SELECT FROM removals WHERE kind = 'blocklist')
+                 SELECT 'blocklist', '', 'The target is on the blocklist', 410, $2, 0, $1
+                 WHERE $1 <> '' OR EXISTS (SELECT FROM removals WHERE kind = 'blocklist')
                  ON CONFLICT (kind, value) WHERE taken_back_at IS NULL
                  DO UPDATE SET digest = excluded.digest, looking_after = 0, look_again_at = NULL, removed_at = excluded.removed_at
-                 WHERE removals.digest <> excluded.digest"
-            ))
+                 WHERE removals.digest <> excluded.digest",
+            )
             .bind(digest)
             .bind(at.micros())
             .execute(session)
@@ -174,16 +168,14 @@ async fn removed(session: &mut Session, removal: NewRemoval<'_>) -> Result<Outco
         }
     }
     let (kind, value) = (removal.target.kind(), removal.target.value());
-    let noted: Option<i64> = sqlx::query_scalar(concat!(
+    let noted: Option<i64> = sqlx::query_scalar(
         "INSERT INTO removals (kind, value, reason, status, removed_by, removed_at, looking_after)
-         VALUES ($1, $2, $3, $4, $5, ",
-        moment!("$6"),
-        ", $7) ON CONFLICT (kind, value) WHERE taken_back_at IS NULL DO NOTHING RETURNING id"
-    ))
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (kind, value) WHERE taken_back_at IS NULL DO NOTHING RETURNING id",
+    )
     .bind(kind)
     .bind(&value)
     .bind(removal.reason.as_str())
-    .bind(i32::from(removal.status.code()))
+    .bind(i64::from(removal.status.code()))
     .bind(removal.by.user.map(|user| user.0))
     .bind(removal.at.micros())
     .bind(link.is_none().then_some(0_i64))
@@ -244,12 +236,10 @@ async fn taken_back(
     by: Actor<'_>,
     at: Timestamp,
 ) -> Result<Option<(RemovalRow, Vec<(i64, String)>)>, sqlx::Error> {
-    let taken: Option<(String, String)> = sqlx::query_as(concat!(
-        "UPDATE removals SET taken_back_at = ",
-        moment!("$2"),
-        ", looking_after = CASE WHEN kind <> 'link' THEN 0 END, look_again_at = NULL
-         WHERE id = $1 AND taken_back_at IS NULL AND kind <> 'blocklist' RETURNING kind, value"
-    ))
+    let taken: Option<(String, String)> = sqlx::query_as(
+        "UPDATE removals SET taken_back_at = $2, looking_after = CASE WHEN kind <> 'link' THEN 0 END, look_again_at = NULL
+         WHERE id = $1 AND taken_back_at IS NULL AND kind <> 'blocklist' RETURNING kind, value",
+    )
     .bind(id.0)
     .bind(at.micros())
     .fetch_optional(&mut *session)
@@ -308,11 +298,9 @@ pub(super) async fn note(
     subject: &str,
     detail: &str,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(concat!(
-        "INSERT INTO audit_log (at, user_id, address, action, subject, detail) VALUES (",
-        moment!("$1"),
-        ", $2, $3, $4, $5, $6)"
-    ))
+    sqlx::query(
+        "INSERT INTO audit_log (at, user_id, address, action, subject, detail) VALUES ($1, $2, $3, $4, $5, $6)",
+    )
     .bind(at.micros())
     .bind(by.user.map(|user| user.0))
     .bind(by.address)

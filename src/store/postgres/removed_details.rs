@@ -4,7 +4,7 @@ use super::detail_lock::is_alone;
 use super::session::Session;
 
 /// How long a deleted link's rows stay: no summing takes so long that saw the link.
-const REMOVED_AFTER_SECONDS: i32 = 60;
+const REMOVED_AFTER_MICROS: i64 = 60_000_000;
 
 /// Removes rows of intervals or days of deleted links, and subtracts them from the sums of their owners.
 macro_rules! remove {
@@ -36,10 +36,10 @@ pub(super) async fn remove_of_deleted(
     }
     // Not before the account's own row is gone where that is deleted, too: its sums are removed with the last of its links.
     let links: Vec<i64> = sqlx::query_scalar(
-        "SELECT link_id FROM deleted_details WHERE deleted_at < now() - $1 * interval '1 second'
+        "SELECT link_id FROM deleted_details WHERE deleted_at < now_micros() - $1
          AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = owner_id) ORDER BY link_id LIMIT $2",
     )
-    .bind(REMOVED_AFTER_SECONDS)
+    .bind(REMOVED_AFTER_MICROS)
     .bind(limit)
     .fetch_all(&mut *session)
     .await?;

@@ -2,7 +2,7 @@
 
 use sqlx::{Postgres, QueryBuilder};
 
-use super::{PostgresStore, micros};
+use super::PostgresStore;
 use crate::domain::{LinkFilter, LinkStatus, Principal, Timestamp};
 use crate::store::scanned::scanned;
 use crate::store::{LinkSearch, ScannedLinks, StoreError};
@@ -66,9 +66,7 @@ fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
     let (direction, later) = direction(search);
     let mut query = Query::new(concat!(
         in_one_text!(),
-        "(SELECT ",
-        micros!("links.created_at"),
-        " AS key, links.id, CASE WHEN "
+        "(SELECT links.created_at AS key, links.id, CASE WHEN "
     ));
     push_filter(&mut query, search.filter, search.now);
     query.push(format_args!(
@@ -77,11 +75,8 @@ fn by_moment(owner: Principal, search: &LinkSearch<'_>) -> Query {
     ));
     push_owner(&mut query, owner, search.filter);
     if let Some(after) = search.after {
-        query.push(format_args!(
-            " AND ({moment}, {id}) {later} ('epoch'::timestamptz + "
-        ));
-        query.push_bind(after.key);
-        query.push(" * interval '1 microsecond', ");
+        query.push(format_args!(" AND ({moment}, {id}) {later} ("));
+        query.push_bind(after.key).push(", ");
         query.push_bind(after.id.number()).push(")");
     }
     query.push(narrowing(search.filter));
@@ -184,9 +179,9 @@ pub(super) fn push_filter(query: &mut Query, filter: &LinkFilter, now: Timestamp
         query.push(format_args!(" AND is_active = {is_active}"));
         if is_active {
             let is_expired = status == LinkStatus::Expired;
-            query.push(" AND (expires_at IS NOT NULL AND expires_at <= 'epoch'::timestamptz + ");
+            query.push(" AND (expires_at IS NOT NULL AND expires_at <= ");
             query.push_bind(now.micros());
-            query.push(format_args!(" * interval '1 microsecond') = {is_expired}"));
+            query.push(format_args!(") = {is_expired}"));
             if !is_expired {
                 let is_used_up = status == LinkStatus::UsedUp;
                 query.push(format_args!(" AND ({IS_USED_UP}) = {is_used_up}"));

@@ -1,7 +1,7 @@
 //! What administrators search in Postgres: links of all accounts, and accounts.
 
+use super::PostgresStore;
 use super::searched_links::{Query, in_one_text, link_text};
-use super::{PostgresStore, micros};
 use crate::domain::{NewestWanted, SeenLink, SeenUser};
 use crate::store::admin_rows::{self, SeenLinkRow, SeenUserRow};
 use crate::store::scanned::scanned;
@@ -65,13 +65,12 @@ impl PostgresStore {
 
     pub(super) async fn links_as_seen(&self, numbers: &[i64]) -> Result<Vec<SeenLink>, StoreError> {
         let found = self.pool.search(async |session| {
-            sqlx::query_as(concat!(
-                "SELECT id, short_code, target_url, owner_id, (SELECT address FROM link_addresses WHERE link_id = id), ",
-                micros!("created_at"),
-                ", is_active, removed_status::bigint
+            sqlx::query_as(
+                "SELECT id, short_code, target_url, owner_id, (SELECT address FROM link_addresses WHERE link_id = id),
+                     created_at, is_active, removed_status
                  FROM unnest($1::bigint[]) WITH ORDINALITY wanted (link_id, n)
-                 CROSS JOIN LATERAL (SELECT * FROM links WHERE id = wanted.link_id LIMIT 1) links ORDER BY wanted.n"
-            ))
+                 CROSS JOIN LATERAL (SELECT * FROM links WHERE id = wanted.link_id LIMIT 1) links ORDER BY wanted.n",
+            )
             .bind(numbers)
             .fetch_all(session)
             .await
@@ -82,15 +81,13 @@ impl PostgresStore {
 
     pub(super) async fn users_as_seen(&self, numbers: &[i64]) -> Result<Vec<SeenUser>, StoreError> {
         let found = self.pool.search(async |session| {
-            sqlx::query_as(concat!(
-                "SELECT id, email, ",
-                micros!("created_at"),
-                ", coalesce((SELECT links FROM link_totals WHERE owner_id = id), 0),
+            sqlx::query_as(
+                "SELECT id, email, created_at, coalesce((SELECT links FROM link_totals WHERE owner_id = id), 0),
                      EXISTS (SELECT FROM user_roles WHERE user_id = id AND role = 'admin'),
                      EXISTS (SELECT FROM banned_users WHERE user_id = id)
                  FROM unnest($1::bigint[]) WITH ORDINALITY wanted (wanted_id, n)
-                 CROSS JOIN LATERAL (SELECT * FROM users WHERE id = wanted.wanted_id LIMIT 1) users ORDER BY wanted.n"
-            ))
+                 CROSS JOIN LATERAL (SELECT * FROM users WHERE id = wanted.wanted_id LIMIT 1) users ORDER BY wanted.n",
+            )
             .bind(numbers)
             .fetch_all(session)
             .await

@@ -71,7 +71,7 @@ macro_rules! owner_series {
     SELECT 1, epoch, flush, up_to FROM data_sets
     UNION ALL
     SELECT 2, epoch, term, (term = (SELECT max(term) FROM data_sets WHERE tag = seen.tag))::int
-        + 2 * EXISTS (SELECT FROM data_sets other WHERE other.tag = seen.tag AND drains_until > now())::int
+        + 2 * EXISTS (SELECT FROM data_sets other WHERE other.tag = seen.tag AND drains_until > now_micros())::int
     FROM data_sets seen
     UNION ALL
     SELECT DISTINCT 3, coalesce(epoch, ''), 0::bigint, 0::bigint FROM click_journal WHERE parked

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 
+use super::PostgresStore;
 use super::history::{CHECKS, unchecked};
-use super::{PostgresStore, moment};
 use crate::domain::{EmailAddress, Principal, Timestamp, TokenKey, User, UserId};
 use crate::store::rows::{self, CredentialsRow};
 use crate::store::{Change, CreateUserError, Credentials, MAX_KNOWN_ADDRESSES, StoreError, Users};
@@ -133,17 +133,15 @@ impl Users for PostgresStore {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let remembered = self.pool.run(async |session| {
-            sqlx::query(concat!(
+            sqlx::query(
                 "WITH noted AS (
                      INSERT INTO known_addresses (user_id, address, last_used)
-                     SELECT id, $2, ",
-                moment!("$3"),
-                " FROM users WHERE id = $1
+                     SELECT id, $2, $3 FROM users WHERE id = $1
                      ON CONFLICT (user_id, address) DO UPDATE SET last_used = excluded.last_used)
                  DELETE FROM known_addresses WHERE user_id = $1 AND address IN (
                      SELECT address FROM known_addresses WHERE user_id = $1 AND address <> $2
-                     ORDER BY last_used DESC OFFSET $4)"
-            ))
+                     ORDER BY last_used DESC OFFSET $4)",
+            )
             .bind(user.0)
             .bind(address)
             .bind(now.micros())
@@ -183,12 +181,10 @@ impl PostgresStore {
         let created: Result<Vec<i64>, _> = self
             .pool
             .run(async |session| {
-                sqlx::query_scalar(concat!(
+                sqlx::query_scalar(
                     "INSERT INTO users (email, email_key, password_hash, token_key, created_at)
-                     SELECT $1, $2, $3, $4, ",
-                    moment!("$5"),
-                    " FROM database_history WHERE checked_on = pg_postmaster_start_time() RETURNING id"
-                ))
+                     SELECT $1, $2, $3, $4, $5 FROM database_history WHERE checked_on = pg_postmaster_start_time() RETURNING id",
+                )
                 .bind(email.as_str())
                 .bind(email.lookup_key())
                 .bind(password_hash)

@@ -7,7 +7,7 @@ use super::SqliteStore;
 use super::counted::{count, queue_details};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::click_rows::{self, DataSetRow};
-use crate::store::ledger::{RETENTION, drains_until};
+use crate::store::ledger::{RETENTION_MICROS, drains_until};
 use crate::store::rows;
 use crate::store::{ClickDetails, DataSet, FlushId, FlushMark, Ledger, Raise, StoreError};
 
@@ -80,7 +80,7 @@ impl Ledger for SqliteStore {
             return Ok(None);
         };
         sqlx::query("DELETE FROM data_sets WHERE drains_until < ?1")
-            .bind(now.before(RETENTION).micros())
+            .bind(now.micros() - RETENTION_MICROS)
             .execute(&mut *transaction)
             .await?;
         let began = sqlx::query_as(

@@ -120,7 +120,7 @@ async fn a_ban_of_very_many_links_reaches_all_of_them_on_every_instance() {
     let admin = admin(&app).await;
     let (email, _) = account(&app).await;
     let many = "INSERT INTO links (short_code, target_url, owner_id, created_at)
-        SELECT 'many-' || n, 'https://example.org/', (SELECT id FROM users WHERE email = $1), now() FROM generate_series(1, 2001) n";
+        SELECT 'many-' || n, 'https://example.org/', (SELECT id FROM users WHERE email = $1), now_micros() FROM generate_series(1, 2001) n";
     app.backend.execute(many, &email).await;
     for code in ["many-1", "many-1000", "many-2001"] {
         assert_eq!(other.server.follow(code).await, 302);

@@ -264,7 +264,7 @@ async fn an_instance_without_a_list_takes_nothing_back_that_one_with_a_list_remo
     let (admin, (email, token)) = (admin(&app).await, account(&app).await);
     // Made while the list was another one.
     let insert = "INSERT INTO links (short_code, target_url, owner_id, created_at)
-        SELECT 'listed-1', 'https://bad.example/', id, now() FROM users WHERE email = $1";
+        SELECT 'listed-1', 'https://bad.example/', id, now_micros() FROM users WHERE email = $1";
     app.backend.execute(insert, &email).await;
     fs::write(folder.path().join("blocklist"), "bad.example\n#\n").unwrap();
     app.server.signal("HUP");

@@ -8,7 +8,7 @@ use crate::support::{App, Backend, Mode, both_modes};
 
 /// More links than are announced one by one.
 const MANY: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at)
-    SELECT 'many-' || n, 'https://example.org/', (SELECT id FROM users WHERE email = $1), now() FROM generate_series(1, 10001) n";
+    SELECT 'many-' || n, 'https://example.org/', (SELECT id FROM users WHERE email = $1), now_micros() FROM generate_series(1, 10001) n";
 
 async fn is_unknown(app: &App, code: &str) {
     for path in [format!("/{code}"), format!("/urls/r/{code}")] {
