@@ -8,8 +8,8 @@ CREATE FUNCTION now_micros() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS
 $$;
 
 -- As SQLite has it, so that one statement serves both.
-CREATE FUNCTION json_each(list text) RETURNS TABLE (key bigint, value text) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT place - 1, value FROM json_array_elements_text(list::json) WITH ORDINALITY AS each (value, place);
+CREATE FUNCTION json_each(list text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT json_array_elements_text(list::json);
 $$;
 
 -- # The database

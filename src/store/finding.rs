@@ -5,7 +5,7 @@
 
 use super::sql::{Query, Row, query, query_of_each};
 use super::{LinkMade, Store, StoreError, ToCount};
-use crate::domain::{Link, LinkProperties, LinkTarget, Principal, ShortCode};
+use crate::domain::{Link, LinkProperties, LinkTarget, Principal, ShortCode, UserId};
 
 /// What a redirect needs of a row of `links`.
 macro_rules! target_columns {
@@ -26,7 +26,7 @@ macro_rules! link_columns {
     () => {
         concat!(
             $crate::store::finding::target_columns!(),
-            ", short_code, owner_id, title, tags, links.created_at, updated_at, ",
+            ", short_code, title, tags, links.created_at, updated_at, ",
             $crate::store::finding::has_parked!()
         )
     };
@@ -101,7 +101,8 @@ impl Store {
         code: &ShortCode,
     ) -> Result<Option<ToCount<Link>>, StoreError> {
         let found = self.engine.read_one(link_of_owner(&owner, code)).await?;
-        found.as_ref().map(link_to_count).transpose()
+        let to_count = found.as_ref().map(|row| link_to_count(owner.user, row));
+        to_count.transpose()
     }
 
     /// How many links were made, deleted ones included: as many codes are in use, or may never be used again. About so: a
@@ -153,22 +154,23 @@ fn to_count<T>(value: T, row: Option<&Row>) -> Result<ToCount<T>, StoreError> {
     })
 }
 
-pub(super) fn link_to_count(row: &Row) -> Result<ToCount<Link>, StoreError> {
-    to_count(link(row)?, Some(row))
+pub(super) fn link_to_count(owner: UserId, row: &Row) -> Result<ToCount<Link>, StoreError> {
+    to_count(link(owner, row)?, Some(row))
 }
 
-pub(super) fn links(rows: &[Row]) -> Result<ToCount<Vec<Link>>, StoreError> {
-    let links = rows.iter().map(link).collect::<Result<_, _>>()?;
-    to_count(links, rows.first())
+pub(super) fn links(owner: UserId, rows: &[Row]) -> Result<ToCount<Vec<Link>>, StoreError> {
+    let links = rows.iter().map(|row| link(owner, row));
+    to_count(links.collect::<Result<_, _>>()?, rows.first())
 }
 
-fn link(row: &Row) -> Result<Link, StoreError> {
+/// A link of this owner: its readers ask for links of one owner only, so the column is not read.
+fn link(owner: UserId, row: &Row) -> Result<Link, StoreError> {
     let created_at = row.get("created_at")?;
     let updated_at: Option<_> = row.get("updated_at")?;
     Ok(Link {
         id: row.get("id")?,
         code: row.get("short_code")?,
-        owner: row.get("owner_id")?,
+        owner,
         properties: LinkProperties {
             target: row.get("target_url")?,
             is_active: row.get("is_active")?,

@@ -29,7 +29,7 @@ impl Store {
         ));
         let find = find.bind(owner.user).bind(&owner.key);
         let find = find.bind(after.key).bind(after.id).bind(limit);
-        links(&self.engine.read(find).await?)
+        links(owner.user, &self.engine.read(find).await?)
     }
 
     /// Up to `limit` active links of an owner that end after `now`, those that end first at the beginning. None of an owner
@@ -51,7 +51,7 @@ impl Store {
             " AND is_active AND removed_status IS NULL AND expires_at > $3 ORDER BY expires_at, id LIMIT $4"
         ));
         let find = find.bind(owner.user).bind(&owner.key).bind(now).bind(limit);
-        links(&self.engine.read(find).await?)
+        links(owner.user, &self.engine.read(find).await?)
     }
 
     /// Up to `limit` links of an owner with the clicks that are written back, in the order in which they were made, from just

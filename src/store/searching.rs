@@ -1,5 +1,6 @@
 //! Searches in an owner's links, step by step: by moments, and by the clicks that are written back.
 
+use super::engine::Engine;
 use super::finding::{LINK_COLUMNS, links};
 use super::scanned::{IN_ONE_TEXT, LINK_TEXT, scanned, with_text};
 use super::sql::{Query, Values};
@@ -76,8 +77,8 @@ impl Store {
         scanned(rows.as_deref(), None, search.limit).await
     }
 
-    /// Looks at the owner's links among these numbers. The key of a match is its place among the numbers,
-    /// from 0. None of an owner whose account is gone or has another key.
+    /// Looks at the owner's links among these numbers; the matches come in any order, and their keys say nothing. None of an
+    /// owner whose account is gone or has another key.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -94,7 +95,7 @@ impl Store {
         let find = values.query(format!(
             "{IN_ONE_TEXT} (
                  SELECT wanted.key, links.id AS id, CASE WHEN {matches} THEN {LINK_TEXT} ELSE '' END AS text
-                 FROM {wanted} ORDER BY wanted.key) AS looked_at"
+                 FROM {wanted}) AS looked_at"
         ));
         let rows = self.in_one_text(find.of_search()).await?;
         scanned(rows.as_deref(), filter.text.as_ref(), u32::MAX).await
@@ -119,7 +120,7 @@ impl Store {
             "SELECT {LINK_COLUMNS} FROM {wanted} AND {matches} ORDER BY wanted.key"
         ));
         let found = self.engine.read(find.of_search()).await?;
-        Ok(with_text(links(&found)?, filter).await)
+        Ok(with_text(links(owner.user, &found)?, filter).await)
     }
 
     /// Whether an owner has at least so many links with this tag, and maybe of this status; the text is left out. `false` of an
@@ -162,7 +163,7 @@ impl Store {
         )
     }
 
-    /// The owner's links with these numbers and the wanted tag; `wanted.key` is the place among the numbers.
+    /// The owner's links with these numbers and the wanted tag, to be sorted by `wanted.key`.
     ///
     /// Rows are looked up one by one by their keys: for some thousands the planner of Postgres would rather read whole tables,
     /// with the links of all other owners. SQLite does a cross join in the order of its tables.
@@ -173,17 +174,24 @@ impl Store {
         ids: &'q [LinkId],
         filter: &'q LinkFilter,
     ) -> String {
-        let links = self.engine.either(
-            "LATERAL (SELECT * FROM links WHERE id = CAST(wanted.value AS bigint) LIMIT 1) AS links",
-            "links ON links.id = wanted.value",
-        );
-        let (ids, owned) = (values.name(ids), owned(values, owner, None));
+        let ids = values.name(ids);
+        let links = match self.engine {
+            // Numbers in this order need not be sorted.
+            Engine::Postgres(_) => format!(
+                "unnest(CAST(translate({ids}, '[]', '{{}}') AS bigint[])) WITH ORDINALITY AS wanted (value, key)
+                 CROSS JOIN LATERAL (SELECT * FROM links WHERE id = wanted.value LIMIT 1) AS links"
+            ),
+            Engine::Sqlite(_) => {
+                format!("json_each({ids}) AS wanted CROSS JOIN links ON links.id = wanted.value")
+            }
+        };
+        let owned = owned(values, owner, None);
         // A tag is looked for in the link itself.
         let tag = filter.tag.as_ref().map(|tag| values.name(tag.as_str()));
         let tagged = tag.map_or_else(String::new, |tag| {
             format!(" AND {tag} IN (SELECT value FROM json_each(links.tags))")
         });
-        format!("json_each({ids}) AS wanted CROSS JOIN {links} WHERE {owned}{tagged}")
+        format!("{links} WHERE {owned}{tagged}")
     }
 }
 
@@ -236,12 +244,21 @@ fn narrowed(filter: &LinkFilter) -> &'static str {
 
 /// Whether a row of `links` with these clicks has the wanted status, as [`Link::status`] says.
 fn matches(values: &mut Values<'_>, filter: &LinkFilter, now: Timestamp, clicks: &str) -> String {
-    let Some(status) = filter.status else {
-        return "true".to_owned();
-    };
-    let (status, now) = (values.name(status.as_str()), values.name(now));
-    format!(
-        "{status} = CASE WHEN removed_status IS NOT NULL THEN 'removed' WHEN NOT is_active THEN 'inactive'
-             WHEN expires_at <= {now} THEN 'expired' WHEN max_clicks <= {clicks} THEN 'used_up' ELSE 'active' END"
-    )
+    const IS_ON: &str = "removed_status IS NULL AND is_active";
+    let mut now = || values.name(now);
+    let has_time = |now| format!("(expires_at IS NULL OR expires_at > {now})");
+    match filter.status {
+        None => "true".to_owned(),
+        Some(LinkStatus::Removed) => "removed_status IS NOT NULL".to_owned(),
+        Some(LinkStatus::Inactive) => "removed_status IS NULL AND NOT is_active".to_owned(),
+        Some(LinkStatus::Expired) => format!("{IS_ON} AND expires_at <= {}", now()),
+        Some(LinkStatus::UsedUp) => format!(
+            "{IS_ON} AND {} AND max_clicks IS NOT NULL AND max_clicks <= {clicks}",
+            has_time(now())
+        ),
+        Some(LinkStatus::Active) => format!(
+            "{IS_ON} AND {} AND (max_clicks IS NULL OR max_clicks > {clicks})",
+            has_time(now())
+        ),
+    }
 }

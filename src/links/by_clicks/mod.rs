@@ -5,6 +5,8 @@ mod kept;
 mod order;
 mod orders;
 
+use std::collections::HashSet;
+
 use super::{LinkError, LinkService};
 use crate::domain::Principal;
 use crate::store::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, ToCount};
@@ -99,12 +101,10 @@ impl LinkService {
             .store
             .scan_links_among(owner, &ids, search.filter, search.now);
         let found = found.await?;
-        let places = found.matches.iter().map(|at| usize::try_from(at.key));
-        let matches = places.filter_map(Result::ok);
+        let matches: HashSet<_> = found.matches.iter().map(|link| link.id).collect();
+        let is_match = |position: &&Position| matches.contains(&position.id);
         Ok(ScannedLinks {
-            matches: matches
-                .filter_map(|place| positions.get(place).copied())
-                .collect(),
+            matches: positions.iter().filter(is_match).copied().collect(),
             ..found
         })
     }

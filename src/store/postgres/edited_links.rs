@@ -25,7 +25,7 @@ pub(super) async fn locked_link(
     ));
     let find = find.bind(owner.user).bind(&owner.key).bind(code);
     let found = row_of_postgres(session, find).await?;
-    let link = found.as_ref().map(link_to_count);
+    let link = found.as_ref().map(|row| link_to_count(owner.user, row));
     link.transpose()
         .map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }

@@ -21,7 +21,7 @@ impl SqliteStore {
             let Some(found) = found else {
                 return Ok(Deleted::NotFound);
             };
-            let link = link_to_count(&found)?;
+            let link = link_to_count(owner.user, &found)?;
             if !is_expected(&link.value) {
                 return Ok(Deleted::Refused);
             }

@@ -131,7 +131,7 @@ impl SqliteStore {
         let ToCount {
             value: link,
             has_parked,
-        } = link_to_count(&found)?;
+        } = link_to_count(owner.user, &found)?;
         let Some(properties) = edit(&link) else {
             return Ok(Edited::Refused);
         };
