@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use sqlx::{Executor, SqliteConnection};
 
 use super::StoreError;
 use super::postgres::{PostgresStore, Session};
 use super::sql::{Query, Row};
 use super::sqlite::SqliteStore;
+
+/// What an operation returns. It is on the heap, so that the types of its callers stay small.
+pub(super) type Response<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// The database; cheap to clone.
 #[derive(Clone)]
@@ -32,24 +36,18 @@ impl From<Arc<SqliteStore>> for Engine {
 
 impl Engine {
     /// The rows of a statement that only reads.
-    pub(super) async fn read(&self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
+    pub(super) fn read<'a>(&'a self, query: Query<'a>) -> Response<'a, Vec<Row>> {
         match self {
-            Self::Postgres(store) => store.pool.rows(query).await,
-            Self::Sqlite(store) => {
-                let mut reader = store.reader.lease(query.turn()).await?;
-                Connection::of_sqlite(&mut reader).all(query).await
-            }
+            Self::Postgres(store) => Box::pin(store.pool.rows(query)),
+            Self::Sqlite(store) => Box::pin(store.reader.rows(query)),
         }
     }
 
     /// The first row of a statement that only reads.
-    pub(super) async fn read_one(&self, query: Query<'_>) -> Result<Option<Row>, StoreError> {
+    pub(super) fn read_one<'a>(&'a self, query: Query<'a>) -> Response<'a, Option<Row>> {
         match self {
-            Self::Postgres(store) => store.pool.row(query).await,
-            Self::Sqlite(store) => {
-                let mut reader = store.reader.lease(query.turn()).await?;
-                Ok(row_of_sqlite(&mut reader, query).await?)
-            }
+            Self::Postgres(store) => Box::pin(store.pool.row(query)),
+            Self::Sqlite(store) => Box::pin(store.reader.row(query)),
         }
     }
 
@@ -62,24 +60,18 @@ impl Engine {
     }
 
     /// The rows that a writing statement returns.
-    pub(super) async fn write(&self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
+    pub(super) fn write<'a>(&'a self, query: Query<'a>) -> Response<'a, Vec<Row>> {
         match self {
-            Self::Postgres(store) => store.pool.rows(query).await,
-            Self::Sqlite(store) => {
-                let mut writer = store.writer.lease(query.turn()).await?;
-                Connection::of_sqlite(&mut writer).all(query).await
-            }
+            Self::Postgres(store) => Box::pin(store.pool.rows(query)),
+            Self::Sqlite(store) => Box::pin(store.writer.rows(query)),
         }
     }
 
     /// Runs a writing statement; returns how many rows it changed.
-    pub(super) async fn execute(&self, query: Query<'_>) -> Result<u64, StoreError> {
+    pub(super) fn execute<'a>(&'a self, query: Query<'a>) -> Response<'a, u64> {
         match self {
-            Self::Postgres(store) => store.pool.affected(query).await,
-            Self::Sqlite(store) => {
-                let mut writer = store.writer.lease(query.turn()).await?;
-                Connection::of_sqlite(&mut writer).execute(query).await
-            }
+            Self::Postgres(store) => Box::pin(store.pool.affected(query)),
+            Self::Sqlite(store) => Box::pin(store.writer.affected(query)),
         }
     }
 
@@ -129,12 +121,14 @@ impl<'c> Connection<'c> {
     }
 
     /// All rows of a statement. A statement of SQLite is committed, or fails to be, only at its end: so all rows are read.
-    pub(super) async fn all(&mut self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
-        let rows = match &mut self.inner {
-            Inner::Postgres(session) => rows_of_postgres(session, query).await,
-            Inner::Sqlite(connection) => rows_of_sqlite(connection, query).await,
-        };
-        rows.map_err(|error| self.failed(error))
+    pub(super) fn all<'a>(&'a mut self, query: Query<'a>) -> Response<'a, Vec<Row>> {
+        Box::pin(async {
+            let rows = match &mut self.inner {
+                Inner::Postgres(session) => rows_of_postgres(session, query).await,
+                Inner::Sqlite(connection) => rows_of_sqlite(connection, query).await,
+            };
+            rows.map_err(|error| self.failed(error))
+        })
     }
 
     /// The first row of a statement.
@@ -143,12 +137,14 @@ impl<'c> Connection<'c> {
     }
 
     /// Runs a statement; returns how many rows it changed.
-    pub(super) async fn execute(&mut self, query: Query<'_>) -> Result<u64, StoreError> {
-        let affected = match &mut self.inner {
-            Inner::Postgres(session) => affected_in_postgres(session, query).await,
-            Inner::Sqlite(connection) => affected_in_sqlite(connection, query).await,
-        };
-        affected.map_err(|error| self.failed(error))
+    pub(super) fn execute<'a>(&'a mut self, query: Query<'a>) -> Response<'a, u64> {
+        Box::pin(async {
+            let affected = match &mut self.inner {
+                Inner::Postgres(session) => affected_in_postgres(session, query).await,
+                Inner::Sqlite(connection) => affected_in_sqlite(connection, query).await,
+            };
+            affected.map_err(|error| self.failed(error))
+        })
     }
 
     /// Locks rows until the transaction ends, by a statement for Postgres. SQLite has one writer at a time, so a transaction is
@@ -201,7 +197,7 @@ pub(super) async fn affected_in_postgres(
     Ok(result.rows_affected())
 }
 
-async fn rows_of_sqlite(
+pub(super) async fn rows_of_sqlite(
     connection: &mut SqliteConnection,
     query: Query<'_>,
 ) -> Result<Vec<Row>, sqlx::Error> {
@@ -212,7 +208,6 @@ async fn rows_of_sqlite(
     Ok(rows.into_iter().map(Row::Sqlite).collect())
 }
 
-/// The first row of a statement that only reads: one that writes is committed at its end.
 pub(super) async fn row_of_sqlite(
     connection: &mut SqliteConnection,
     query: Query<'_>,
@@ -224,7 +219,7 @@ pub(super) async fn row_of_sqlite(
     Ok(row.map(Row::Sqlite))
 }
 
-async fn affected_in_sqlite(
+pub(super) async fn affected_in_sqlite(
     connection: &mut SqliteConnection,
     query: Query<'_>,
 ) -> Result<u64, sqlx::Error> {

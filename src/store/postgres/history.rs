@@ -7,7 +7,7 @@
 //! be wrong.
 
 use super::PostgresStore;
-use super::seen::{Noted, Row};
+use super::seen::{KnownDatabase, Row};
 use super::session::Session;
 use crate::store::{HistoryCheck, HistoryNote, StoreError};
 
@@ -102,7 +102,10 @@ impl PostgresStore {
 
 /// Compares the database with what this instance has seen, and begins a new history where the database may have gone back.
 /// Returns whether it certainly did.
-async fn confirm(session: &mut Session, before: &Noted) -> Result<(Row, bool), sqlx::Error> {
+async fn confirm(
+    session: &mut Session,
+    before: &KnownDatabase,
+) -> Result<(Row, bool), sqlx::Error> {
     let mut row: Row = sqlx::query_as(LOCKED).fetch_one(&mut *session).await?;
     let (id, checked_server, is_checked, server, _, bytes) = &mut row;
     let note = &before.note;

@@ -18,9 +18,10 @@ use tokio::time::timeout;
 
 use super::presence::Presence;
 use crate::store::StoreError;
+use crate::store::engine::{affected_in_sqlite, row_of_sqlite, rows_of_sqlite};
 use crate::store::failure::{of_pool, unreachable};
 use crate::store::permits::{Permit, Permits, searches_at_once};
-use crate::store::sql::Turn;
+use crate::store::sql::{Query, Row, Turn};
 use crate::telemetry::metrics::{Connections, DATABASE_OPERATIONS};
 
 /// After so long without use, and after so many uses, a connection is pinged: its thread may have died.
@@ -120,8 +121,26 @@ impl Pool {
         }
     }
 
+    /// The rows of a statement.
+    pub(in crate::store) async fn rows(&self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
+        let mut lease = self.lease(query.turn()).await?;
+        Ok(rows_of_sqlite(&mut lease, query).await?)
+    }
+
+    /// The first row of a statement that only reads: one that writes is committed at its end.
+    pub(in crate::store) async fn row(&self, query: Query<'_>) -> Result<Option<Row>, StoreError> {
+        let mut lease = self.lease(query.turn()).await?;
+        Ok(row_of_sqlite(&mut lease, query).await?)
+    }
+
+    /// Runs a statement; returns how many rows it changed.
+    pub(in crate::store) async fn affected(&self, query: Query<'_>) -> Result<u64, StoreError> {
+        let mut lease = self.lease(query.turn()).await?;
+        Ok(affected_in_sqlite(&mut lease, query).await?)
+    }
+
     /// A connection when it is the operation's turn, within the deadline.
-    pub(in crate::store) async fn lease(&self, turn: Turn) -> Result<Lease<'_>, StoreError> {
+    async fn lease(&self, turn: Turn) -> Result<Lease<'_>, StoreError> {
         match turn {
             Turn::First => self.get_with_priority().await,
             Turn::WithPermit => self.get().await,
