@@ -28,10 +28,12 @@ mod detail_room;
 mod details;
 mod engine;
 mod failure;
+mod finding;
 mod history;
 mod keys;
 mod ledger;
 mod links;
+mod listing;
 pub mod migrations;
 mod outbox;
 mod owner_rows;
@@ -44,13 +46,13 @@ mod room;
 mod rows;
 mod scanned;
 mod search;
+mod searching;
 mod series;
 mod sessions;
 mod snapshot;
 mod sql;
 mod sqlite;
 mod summing;
-mod written_clicks;
 
 use engine::Engine;
 
