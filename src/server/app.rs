@@ -175,7 +175,7 @@ impl App {
         let links = LinkService {
             links: Arc::clone(&store.links),
             room: store.room.clone(),
-            removals: Arc::clone(&store.removals),
+            store: store.clone(),
             blocklist,
             audit_days: config.audit_days,
             outbox: Arc::clone(&store.outbox),

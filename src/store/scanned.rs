@@ -12,6 +12,15 @@ const BYTES_AT_ONCE: usize = 64 << 10;
 const FIELD: char = '\u{1f}';
 const ROW: char = '\u{1e}';
 
+/// The beginning of a statement that gives rows of `key`, `id` and `text` in one text: as rows of their own they would cost
+/// several times as much.
+pub(super) const IN_ONE_TEXT: &str =
+    "SELECT string_agg(key || '\u{1f}' || id || '\u{1f}' || text, '\u{1e}') AS found FROM";
+
+/// All of a link that a text is looked for in.
+pub(super) const LINK_TEXT: &str =
+    "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title";
+
 /// The rows that a database looked at: of each its key, its number and, if it has all that the database looks for, its text.
 /// `limit` is how many rows were asked for.
 pub(super) async fn scanned(

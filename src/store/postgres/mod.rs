@@ -2,7 +2,6 @@
 
 use super::{OpenError, StoreSettings};
 
-mod administration;
 mod api_keys;
 mod bulk_links;
 mod click_limits;
@@ -23,13 +22,10 @@ mod ordered_links;
 mod outbox;
 mod owner_series;
 mod pool;
-mod removal_steps;
-mod removals;
 mod removed_details;
 mod replica;
 mod searched_links;
 mod seen;
-mod seen_rows;
 mod series;
 mod server;
 mod session;
