@@ -14,9 +14,7 @@ use crate::domain::{
     SeenUser, ShortCode, UserId,
 };
 use crate::limits::{Action, Limiter, MissLimiter, Searches, TooMany};
-use crate::store::{
-    Actor, Administration, Change, NewRemoval, Removals, Removed, StorageRoom, Store, StoreError,
-};
+use crate::store::{Actor, Change, NewRemoval, Removed, Store, StoreError};
 
 mod blocklist;
 mod events;
@@ -32,13 +30,10 @@ pub use work::{AT_ONCE, Work};
 
 /// Removals, and what administrators see.
 pub struct Abuse {
-    removals: Arc<dyn Removals>,
-    administration: Arc<dyn Administration>,
     store: Store,
     limiter: Limiter,
     searches: Searches,
     misses: MissLimiter,
-    room: StorageRoom,
     blocklist: CurrentBlocklist,
     clock: Arc<dyn Clock>,
     begun: Notify,
@@ -112,13 +107,10 @@ impl Abuse {
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
-            removals: Arc::clone(&store.removals),
-            administration: Arc::clone(&store.administration),
             store: store.clone(),
             limiter,
             searches,
             misses,
-            room: store.room.clone(),
             blocklist,
             clock,
             begun: Notify::new(),
@@ -135,7 +127,7 @@ impl Abuse {
         principal: Principal,
         address: &str,
     ) -> Result<Administrator, AbuseError> {
-        match self.administration.is_admin(principal).await? {
+        match self.store.is_admin(principal).await? {
             None => Err(AbuseError::Gone),
             Some(false) => {
                 Event::AccessDenied.log(principal.user, address, "");
@@ -207,7 +199,7 @@ impl Abuse {
             by: by.actor(),
             at: self.clock.now(),
         };
-        match self.removals.remove(removal).await? {
+        match self.store.remove(removal).await? {
             Removed::Unknown => Err(AbuseError::Unknown),
             Removed::Already(id) => Err(AbuseError::Already(id)),
             Removed::Done(removal, changes) => {
@@ -231,7 +223,7 @@ impl Abuse {
         by: &Administrator,
         id: RemovalId,
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
-        let revoked = self.removals.revoke(id, by.actor(), self.clock.now());
+        let revoked = self.store.revoke(id, by.actor(), self.clock.now());
         let (removal, changes) = revoked.await?.ok_or(AbuseError::Unknown)?;
         let done = format!("revoke removal of {} {}", removal.kind, removal.value);
         Event::Administration.log(by.user, &by.address, &done);
@@ -248,7 +240,10 @@ impl Abuse {
         by: &Administrator,
         user: UserId,
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
-        let ban = self.removals.in_force(&RemovalTarget::User(user)).await?;
+        let ban = self
+            .store
+            .removal_in_force(&RemovalTarget::User(user))
+            .await?;
         self.revoke(by, ban.ok_or(AbuseError::Unknown)?).await
     }
 
@@ -257,13 +252,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn removals(&self, wanted: &NewestWanted) -> Result<Newest<Removal>, AbuseError> {
-        let before = wanted.before.map(RemovalId);
-        let mut entries = self.removals.removals(before, wanted.limit + 1).await?;
-        let is_full = entries.len() > wanted.limit as usize;
-        entries.truncate(wanted.limit as usize);
-        let next = entries.last().filter(|_| is_full);
-        let next = next.map(|removal| removal.id.0);
-        Ok(Newest { entries, next })
+        Ok(self.store.removals(wanted).await?)
     }
 
     /// Why the link with this code is removed, for its visitors; `None` if it is not removed.
@@ -271,7 +260,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, AbuseError> {
-        Ok(self.removals.reason_of(code).await?)
+        Ok(self.store.removal_reason(code).await?)
     }
 
     /// Links of all accounts; an administrator searches one after the other.
@@ -284,7 +273,7 @@ impl Abuse {
         wanted: &NewestWanted,
     ) -> Result<Newest<SeenLink>, AbuseError> {
         let _turn = self.searches.turn(by.user).await?;
-        Ok(searching::links(&*self.administration, wanted).await?)
+        Ok(searching::links(&self.store, wanted).await?)
     }
 
     /// Accounts, as [`Abuse::links`].
@@ -297,7 +286,7 @@ impl Abuse {
         wanted: &NewestWanted,
     ) -> Result<Newest<SeenUser>, AbuseError> {
         let _turn = self.searches.turn(by.user).await?;
-        Ok(searching::accounts(&*self.administration, wanted).await?)
+        Ok(searching::accounts(&self.store, wanted).await?)
     }
 
     /// The account with this number.
@@ -305,7 +294,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
     pub async fn account(&self, user: UserId) -> Result<SeenUser, AbuseError> {
-        let found = self.administration.seen_users(&[user.0]).await?;
+        let found = self.store.seen_users(&[user.0]).await?;
         // A deleted account has no address.
         let found = found
             .into_iter()
@@ -318,7 +307,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn reports(&self, wanted: &NewestWanted) -> Result<Newest<Report>, AbuseError> {
-        Ok(self.administration.reports(wanted).await?)
+        Ok(self.store.reports(wanted).await?)
     }
 
     /// What administrators did.
@@ -326,7 +315,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn audit(&self, wanted: &NewestWanted) -> Result<Newest<AuditEntry>, AbuseError> {
-        Ok(self.administration.audit(wanted).await?)
+        Ok(self.store.audit(wanted).await?)
     }
 
     /// Notes the report of a link by a client at an address, of which a keyed hash is kept. Too many reports make room for it.
@@ -341,11 +330,11 @@ impl Abuse {
     ) -> Result<(), AbuseError> {
         self.limiter.count(Action::Report, address).await?;
         self.misses.check(address)?;
-        self.room.check()?;
+        self.store.room.check()?;
         let now = self.clock.now();
         let reporter = self.limiter.hasher().hash("reporter", &[&network(address)]);
         let reporter = format!("{reporter:016x}");
-        let noted = self.administration.report(code, reason, &reporter, now);
+        let noted = self.store.report(code, reason, &reporter, now);
         if noted.await? {
             return Ok(());
         }
@@ -359,7 +348,7 @@ impl Abuse {
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
     pub async fn close_report(&self, by: &Administrator, report: i64) -> Result<(), AbuseError> {
         let closed = self
-            .administration
+            .store
             .close_report(report, by.actor(), self.clock.now());
         if !closed.await? {
             return Err(AbuseError::Unknown);
@@ -373,9 +362,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
     pub async fn removal(&self, id: RemovalId) -> Result<Removal, AbuseError> {
-        let before = Some(RemovalId(id.0 + 1));
-        let newest = self.removals.removals(before, 1).await?;
-        newest.into_iter().next().ok_or(AbuseError::Unknown)
+        self.store.removal(id).await?.ok_or(AbuseError::Unknown)
     }
 }
 

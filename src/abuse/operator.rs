@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::{sleep, timeout};
 
 use super::AbuseError;
-use super::work::{AT_ONCE, PAUSE, covers};
+use super::work::{AT_ONCE, PAUSE, is_covered};
 use crate::domain::{
     AuditEntry, Clock, EmailAddress, NamedUser, Newest, NewestWanted, Reason, Removal, RemovalId,
     RemovalStatus, RemovalTarget, SeenUser, TokenKey, UserId,
@@ -52,10 +52,7 @@ impl Operator {
     /// [`AbuseError::Unknown`], [`AbuseError::Banned`], [`AbuseError::Store`].
     pub async fn set_role(&self, email: &EmailAddress) -> Result<(), AbuseError> {
         let user = self.user(email).await?;
-        let is_set = self
-            .store
-            .administration
-            .set_role(user, BY, self.clock.now());
+        let is_set = self.store.set_role(user, BY, self.clock.now());
         is_set.await?.then_some(()).ok_or(AbuseError::Banned)
     }
 
@@ -70,8 +67,8 @@ impl Operator {
         key: TokenKey,
     ) -> Result<(), AbuseError> {
         let user = self.user(email).await?;
-        let administration = &self.store.administration;
-        let reset = administration.reset_password(user, hash, key, BY, self.clock.now());
+        let now = self.clock.now();
+        let reset = self.store.reset_password(user, hash, key, BY, now);
         reset.await?.then_some(()).ok_or(AbuseError::Banned)
     }
 
@@ -80,7 +77,7 @@ impl Operator {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn users(&self, wanted: &NewestWanted) -> Result<Newest<SeenUser>, AbuseError> {
-        Ok(super::searching::accounts(&*self.store.administration, wanted).await?)
+        Ok(super::searching::accounts(&self.store, wanted).await?)
     }
 
     /// What administrators did, newest first.
@@ -88,7 +85,7 @@ impl Operator {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn audit(&self, wanted: &NewestWanted) -> Result<Newest<AuditEntry>, AbuseError> {
-        Ok(self.store.administration.audit(wanted).await?)
+        Ok(self.store.audit(wanted).await?)
     }
 
     /// Bans an account, and removes its links.
@@ -128,7 +125,7 @@ impl Operator {
             by: BY,
             at: self.clock.now(),
         };
-        match self.store.removals.remove(removal).await? {
+        match self.store.remove(removal).await? {
             Removed::Unknown => Err(AbuseError::Unknown),
             Removed::Already(id) => Err(AbuseError::Already(id)),
             Removed::Done(removal, _) => {
@@ -142,8 +139,9 @@ impl Operator {
     /// the rest, even if the database fails: the removal itself is committed.
     async fn settle(&self, id: RemovalId) {
         let settled = async {
-            while !self.store.removals.is_scanned(id).await? {
-                let step = self.store.removals.step(&covers, self.clock.now()).await?;
+            while !self.store.is_scanned(id).await? {
+                let now = self.clock.now();
+                let step = self.store.scan_for_removals(&is_covered, now).await?;
                 if step.is_none() {
                     sleep(PAUSE).await;
                 }
@@ -171,7 +169,7 @@ impl Operator {
     /// [`AbuseError::Unknown`] if the account is not banned; [`AbuseError::Store`].
     pub async fn revoke_ban(&self, email: &EmailAddress) -> Result<(), AbuseError> {
         let target = RemovalTarget::User(self.user(email).await?);
-        let ban = self.store.removals.in_force(&target).await?;
+        let ban = self.store.removal_in_force(&target).await?;
         let id = ban.ok_or(AbuseError::Unknown)?;
         self.revoke(id).await
     }
@@ -181,7 +179,7 @@ impl Operator {
     /// # Errors
     /// [`AbuseError::Unknown`] if no removal in force has this number; [`AbuseError::Store`].
     pub async fn revoke(&self, id: RemovalId) -> Result<(), AbuseError> {
-        let revoked = self.store.removals.revoke(id, BY, self.clock.now());
+        let revoked = self.store.revoke(id, BY, self.clock.now());
         revoked.await?.ok_or(AbuseError::Unknown)?;
         self.settle(id).await;
         Ok(())
@@ -191,8 +189,8 @@ impl Operator {
     ///
     /// # Errors
     /// [`AbuseError::Store`].
-    pub async fn removals(&self, limit: u32) -> Result<Vec<Removal>, AbuseError> {
-        Ok(self.store.removals.removals(None, limit).await?)
+    pub async fn removals(&self, wanted: &NewestWanted) -> Result<Newest<Removal>, AbuseError> {
+        Ok(self.store.removals(wanted).await?)
     }
 
     /// Leaves the database in order.

@@ -121,12 +121,7 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
         }
         Action::Users(Users { text, config }) => on_database(config, async |operator| {
             let text = text.as_deref().map(SearchText::parse).transpose()?;
-            let wanted = NewestWanted {
-                text: text.flatten(),
-                limit: MAX_ENTRIES,
-                ..NewestWanted::default()
-            };
-            for user in operator.users(&wanted).await?.entries {
+            for user in operator.users(&newest(text.flatten())).await?.entries {
                 let line = json!({
                     "id": user.id.0, "email": user.email.as_str(), "created_at": user.created_at.to_string(),
                     "links": user.links, "is_admin": user.is_admin, "is_banned": user.is_banned,
@@ -150,7 +145,7 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
         }),
         Action::Remove(wanted) => remove(wanted),
         Action::Removals(Removals { config }) => on_database(config, async |operator| {
-            for removal in operator.removals(MAX_ENTRIES).await? {
+            for removal in operator.removals(&newest(None)).await?.entries {
                 print(&line(&removal))?;
             }
             Ok(())
@@ -160,11 +155,7 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
             print(&format!("removal {removal} is revoked"))
         }),
         Action::Audit(Audit { config }) => on_database(config, async |operator| {
-            let wanted = NewestWanted {
-                limit: MAX_ENTRIES,
-                ..NewestWanted::default()
-            };
-            for entry in operator.audit(&wanted).await?.entries {
+            for entry in operator.audit(&newest(None)).await?.entries {
                 let line = json!({
                     "at": entry.at.with_micros(), "user": entry.user.map(|user| user.0), "address": entry.address,
                     "action": entry.action, "subject": entry.subject, "detail": entry.detail,
@@ -189,6 +180,15 @@ fn remove(wanted: Remove) -> Result<(), Failure> {
         let removal = operator.remove(&kind, &value, &reason, status).await?;
         print(&format!("removed, by removal {}", removal.id.0))
     })
+}
+
+/// The newest entries of a list, with this text.
+fn newest(text: Option<SearchText>) -> NewestWanted {
+    NewestWanted {
+        text,
+        limit: MAX_ENTRIES,
+        ..NewestWanted::default()
+    }
 }
 
 fn status(raw: &str) -> Result<RemovalStatus, &'static str> {

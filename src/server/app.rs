@@ -176,7 +176,6 @@ impl App {
             store: store.clone(),
             links: Arc::clone(&store.links),
             room: store.room.clone(),
-            removals: Arc::clone(&store.removals),
             blocklist,
             audit_days: config.audit_days,
             outbox: Arc::clone(&store.outbox),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 mod accounts;
 mod adaptive_limit;
-mod admin_rows;
+mod admin_search;
 mod administration;
 mod bulk;
 mod click_batch;
@@ -40,6 +40,7 @@ mod owner_rows;
 mod permits;
 mod postgres;
 mod queue_delay;
+mod removal_steps;
 mod removals;
 mod reports;
 mod room;
@@ -57,7 +58,7 @@ mod summing;
 use engine::Engine;
 
 pub use accounts::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES};
-pub use administration::{Administration, Kept};
+pub use administration::{Actor, Kept};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
@@ -80,9 +81,8 @@ pub use links::{
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use queue_delay::for_waiting_client;
-pub use removals::{
-    Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
-};
+pub use removal_steps::{IsCovered, SCANNED_IN_STEP, Scanned, Step};
+pub use removals::{NewRemoval, Removed};
 pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
@@ -96,10 +96,6 @@ pub struct Store {
     engine: Engine,
     /// Links.
     pub links: Arc<dyn Links>,
-    /// Removals by administrators.
-    pub removals: Arc<dyn Removals>,
-    /// Roles, reports and the audit.
-    pub administration: Arc<dyn Administration>,
     /// Changes of links that are not published yet.
     pub outbox: Arc<dyn Outbox>,
     /// Counted clicks.
@@ -117,14 +113,12 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Links + Removals + Administration + Outbox + Clicks + Details + Database + 'static,
+        T: Links + Outbox + Clicks + Details + Database + 'static,
         Arc<T>: Into<Engine>,
     {
         Self {
             engine: implementation.clone().into(),
             links: implementation.clone(),
-            removals: implementation.clone(),
-            administration: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),
             details: implementation.clone(),

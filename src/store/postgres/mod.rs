@@ -2,7 +2,6 @@
 
 use super::{OpenError, StoreSettings};
 
-mod administration;
 mod bulk_links;
 mod click_limits;
 mod clicks;
@@ -20,12 +19,9 @@ mod migrate;
 mod outbox;
 mod owner_series;
 mod pool;
-mod removal_steps;
-mod removals;
 mod removed_details;
 mod replica;
 mod seen;
-mod seen_rows;
 mod series;
 mod server;
 mod session;
@@ -68,12 +64,3 @@ impl PostgresStore {
         })
     }
 }
-
-/// Leaves out links of accounts that were deleted and whose links are not removed yet.
-macro_rules! not_of_deleted_user {
-    () => {
-        " AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = links.owner_id)"
-    };
-}
-
-use not_of_deleted_user;

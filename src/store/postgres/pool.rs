@@ -116,18 +116,7 @@ impl Pool {
         self.operate(Turn::WithPermit, self.is_proxied, call)
     }
 
-    /// The same for a step of a search. All searches together use a part of the connections, however many there are.
-    ///
-    /// # Errors
-    /// As [`Pool::run`].
-    pub(super) fn search<T>(
-        &self,
-        call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
-    ) -> impl Future<Output = Result<T, sqlx::Error>> {
-        self.operate(Turn::OfSearch, self.is_proxied, call)
-    }
-
-    /// [`Pool::search`] or [`Pool::run`].
+    /// The same, as a step of a search if it is such a step: all searches together use a part of the connections.
     ///
     /// # Errors
     /// As [`Pool::run`].

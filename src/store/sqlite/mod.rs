@@ -24,7 +24,6 @@ use super::migrations::Schema;
 use super::{OpenError, StoreSettings};
 use crate::domain::{Clock, io_reason};
 
-mod administration;
 mod batch;
 mod bulk_links;
 mod class_sums;
@@ -45,10 +44,7 @@ mod outbox;
 mod owner_series;
 mod pool;
 mod presence;
-mod removal_steps;
-mod removals;
 mod removed_details;
-mod seen_rows;
 mod series;
 mod written_links;
 
@@ -247,12 +243,3 @@ fn lock(path: &Path) -> Result<File, OpenError> {
         Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
-
-/// Leaves out links of accounts that were deleted and whose links are not removed yet.
-macro_rules! not_of_deleted_user {
-    () => {
-        " AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id)"
-    };
-}
-
-use not_of_deleted_user;
