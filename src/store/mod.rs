@@ -22,6 +22,7 @@ mod click_rows;
 mod clicks;
 mod columns;
 mod committed;
+mod connection;
 mod database;
 mod deleted_accounts;
 mod detail_room;

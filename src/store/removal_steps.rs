@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::engine::Connection;
+use super::connection::Connection;
 use super::sql::{Query, Row, query, query_of_each};
 use super::{Change, Store, StoreError};
 use crate::domain::{RemovalId, Timestamp, UserId};

@@ -4,7 +4,7 @@ use super::PostgresStore;
 use super::clicks::written_clicks;
 use super::session::Session;
 use crate::domain::{Link, Principal, ShortCode, Timestamp};
-use crate::store::engine::row_of_postgres;
+use crate::store::connection::row_of_postgres;
 use crate::store::finding::{link_columns, link_to_count, of_owner};
 use crate::store::rows;
 use crate::store::sql::query;

@@ -24,13 +24,12 @@ mod replica;
 mod seen;
 mod series;
 mod server;
-mod session;
+pub(super) mod session;
 
 use pool::Pool;
 
 pub(super) use history::{CHECKS, unchecked};
 pub(super) use seen::Seen;
-pub(super) use session::Session;
 
 pub use migrate::migrate_postgres;
 pub use replica::{PostgresReplica, WalPosition};

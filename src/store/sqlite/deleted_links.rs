@@ -2,7 +2,7 @@
 
 use super::SqliteStore;
 use crate::domain::{Principal, ShortCode};
-use crate::store::engine::row_of_sqlite;
+use crate::store::connection::row_of_sqlite;
 use crate::store::finding::{link_of_owner, link_to_count};
 use crate::store::{Change, Deleted, IsExpected, StoreError};
 

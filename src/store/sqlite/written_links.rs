@@ -3,7 +3,7 @@
 use super::SqliteStore;
 use super::clicks::written_clicks;
 use crate::domain::{Interval, Link, Principal, ShortCode, Timestamp};
-use crate::store::engine::row_of_sqlite;
+use crate::store::connection::row_of_sqlite;
 use crate::store::finding::{link_of_owner, link_to_count};
 use crate::store::links::quota;
 use crate::store::rows::{self, signed, tags_as_json};
