@@ -33,6 +33,7 @@ static DESCRIPTIONS: [Description; 4] = [
                 "tags",
                 "Up to 20 words of up to 50 characters, with commas between.",
             ),
+            ("view", "`full`: the response has all fields of the link."),
         ],
         adapt: |field, schema| match (field, &mut *schema) {
             ("target_url", RefOr::T(Schema::Object(target))) => {
