@@ -156,7 +156,7 @@ impl Abuse {
         match named {
             NamedUser::Number(user) => Ok(*user),
             NamedUser::Email(email) => {
-                let credentials = self.store.users.credentials(email).await?;
+                let credentials = self.store.credentials(email).await?;
                 credentials
                     .map(|credentials| credentials.principal.user)
                     .ok_or(AbuseError::Unknown)

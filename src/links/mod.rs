@@ -51,7 +51,7 @@ pub use stats::{LinkPreview, LinkStats};
 pub struct LinkService {
     /// The source of truth.
     pub store: Store,
-    /// The links in it.
+    /// Changes of links.
     pub links: Arc<dyn Links>,
     /// Whether the database has room for more.
     pub room: StorageRoom,

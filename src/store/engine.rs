@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use sqlx::{Executor, SqliteConnection};
 
 use super::StoreError;
-use super::postgres::{PostgresStore, Session};
+use super::postgres::{CHECKS, PostgresStore, Seen, Session, unchecked};
 use super::sql::{Query, Row};
 use super::sqlite::SqliteStore;
 
@@ -44,8 +44,19 @@ impl Engine {
     }
 
     /// The first row of a statement that only reads.
-    pub(super) async fn read_one(&self, query: Query<'_>) -> Result<Option<Row>, StoreError> {
-        Ok(self.read(query).await?.into_iter().next())
+    pub(super) fn read_one<'a>(&'a self, query: Query<'a>) -> Response<'a, Option<Row>> {
+        match self {
+            Self::Postgres(store) => Box::pin(store.pool.row(query)),
+            Self::Sqlite(store) => Box::pin(store.reader.row(query)),
+        }
+    }
+
+    /// A part of a statement in the words of this database.
+    pub(super) fn either<T>(&self, postgres: T, sqlite: T) -> T {
+        match self {
+            Self::Postgres(_) => postgres,
+            Self::Sqlite(_) => sqlite,
+        }
     }
 
     /// The rows that a writing statement returns.
@@ -78,6 +89,35 @@ impl Engine {
                 transaction.commit().await.map_err(StoreError::from)?;
                 Ok(done)
             }
+        }
+    }
+
+    /// Makes rows that get new ids. A statement of the call that gives ids out reads the view `checked_server`, and makes nothing
+    /// on a server of Postgres that was started since the last check. Then it returns `None`, the server is checked, and the
+    /// call is made again.
+    pub(super) async fn with_new_ids<T, E: From<StoreError>, Made>(
+        &self,
+        call: impl Fn() -> Made,
+    ) -> Result<T, E>
+    where
+        Made: Future<Output = Result<Option<T>, E>>,
+    {
+        for _ in 0..CHECKS {
+            if let Some(made) = call().await? {
+                return Ok(made);
+            }
+            if let Self::Postgres(store) = self {
+                store.check_server().await?;
+            }
+        }
+        Err(unchecked().into())
+    }
+
+    /// Where to note which rows this instance has seen in Postgres. The file of SQLite does not go back beneath its process.
+    pub(super) fn seen(&self) -> Option<&Seen> {
+        match self {
+            Self::Postgres(store) => Some(&store.seen),
+            Self::Sqlite(_) => None,
         }
     }
 }
@@ -125,6 +165,12 @@ impl<'c> Connection<'c> {
         Ok(self.all(query).await?.into_iter().next())
     }
 
+    /// The row of a statement that always has one.
+    pub(super) async fn one(&mut self, query: Query<'_>) -> Result<Row, StoreError> {
+        let found = self.optional(query).await?;
+        found.ok_or_else(|| StoreError::Unexpected("a statement has no row".into()))
+    }
+
     /// Runs a statement; returns how many rows it changed.
     pub(super) fn execute<'a>(&'a mut self, query: Query<'a>) -> Response<'a, u64> {
         Box::pin(async {
@@ -166,6 +212,17 @@ pub(super) async fn rows_of_postgres(
     Ok(rows.into_iter().map(Row::Postgres).collect())
 }
 
+pub(super) async fn row_of_postgres(
+    session: &mut Session,
+    query: Query<'_>,
+) -> Result<Option<Row>, sqlx::Error> {
+    let (sql, arguments) = query.for_postgres()?;
+    let row = session
+        .fetch_optional(sqlx::query_with(sql, arguments))
+        .await?;
+    Ok(row.map(Row::Postgres))
+}
+
 pub(super) async fn affected_in_postgres(
     session: &mut Session,
     query: Query<'_>,
@@ -184,6 +241,17 @@ pub(super) async fn rows_of_sqlite(
         .fetch_all(sqlx::query_with(sql, arguments))
         .await?;
     Ok(rows.into_iter().map(Row::Sqlite).collect())
+}
+
+pub(super) async fn row_of_sqlite(
+    connection: &mut SqliteConnection,
+    query: Query<'_>,
+) -> Result<Option<Row>, sqlx::Error> {
+    let (sql, arguments) = query.for_sqlite()?;
+    let row = connection
+        .fetch_optional(sqlx::query_with(sql, arguments))
+        .await?;
+    Ok(row.map(Row::Sqlite))
 }
 
 pub(super) async fn affected_in_sqlite(

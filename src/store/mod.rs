@@ -10,10 +10,10 @@
 
 use std::sync::Arc;
 
+mod accounts;
 mod adaptive_limit;
 mod admin_search;
 mod administration;
-mod api_keys;
 mod bulk;
 mod click_batch;
 mod click_details;
@@ -23,13 +23,17 @@ mod clicks;
 mod columns;
 mod committed;
 mod database;
+mod deleted_accounts;
 mod detail_room;
 mod details;
 mod engine;
 mod failure;
+mod finding;
 mod history;
+mod keys;
 mod ledger;
 mod links;
+mod listing;
 pub mod migrations;
 mod outbox;
 mod owner_rows;
@@ -43,31 +47,32 @@ mod room;
 mod rows;
 mod scanned;
 mod search;
+mod searching;
 mod series;
 mod sessions;
 mod snapshot;
 mod sql;
 mod sqlite;
 mod summing;
-mod users;
-mod written_clicks;
 
 use engine::Engine;
 
+pub use accounts::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES};
 pub use administration::{Actor, Kept};
-pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, ParkedBatch};
 pub use committed::{Commits, committed};
 pub use database::{Database, DiskUsage, StoreSettings, Usage};
+pub use deleted_accounts::MAX_CHANGES_OF_ACCOUNT;
 pub use details::{
     Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
     MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER,
 };
 pub use failure::{OpenError, StoreError};
 pub use history::{HistoryCheck, HistoryNote};
+pub use keys::{CreateKeyError, NewApiKey};
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
 pub use links::{
     CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, EditedLink,
@@ -84,16 +89,11 @@ pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, WebSession};
 pub use snapshot::{CountSnapshot, FlushesSeen};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
-pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
 
 /// A database, seen through one narrow trait for each part of the service.
 #[derive(Clone)]
 pub struct Store {
     engine: Engine,
-    /// Accounts.
-    pub users: Arc<dyn Users>,
-    /// API keys.
-    pub keys: Arc<dyn ApiKeys>,
     /// Links.
     pub links: Arc<dyn Links>,
     /// Changes of links that are not published yet.
@@ -113,13 +113,11 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Users + ApiKeys + Links + Outbox + Clicks + Details + Database + 'static,
+        T: Links + Outbox + Clicks + Details + Database + 'static,
         Arc<T>: Into<Engine>,
     {
         Self {
             engine: implementation.clone().into(),
-            users: implementation.clone(),
-            keys: implementation.clone(),
             links: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),

@@ -5,6 +5,7 @@
 use async_trait::async_trait;
 
 use super::StoreError;
+use super::sql::Row;
 use crate::domain::ShortCode;
 
 /// A change of a link that some instances may not know yet.
@@ -63,4 +64,13 @@ pub trait Outbox: Send + Sync {
     fn is_alone(&self) -> bool {
         false
     }
+}
+
+/// A row with the columns `number` and `short_code`.
+pub(super) fn change(row: &Row) -> Result<Change, StoreError> {
+    let code: String = row.get("short_code")?;
+    Ok(Change {
+        number: row.get("number")?,
+        code: ShortCode::parse(&code),
+    })
 }

@@ -1,50 +1,12 @@
 //! Rows that have the same form in both databases, turned into values.
 
-use super::{Change, Credentials, DiskUsage, LinkMade, StoreError, ToCount, Usage, UsedKey};
+use super::{Change, DiskUsage, StoreError, Usage, UsedKey};
 use crate::domain::{
-    ApiKey, EmailAddress, KeyName, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal,
-    RemovalStatus, Scope, Shard, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
+    LinkId, LinkProperties, RemovalStatus, Shard, ShortCode, Tags, Timestamp, Title,
 };
-
-/// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
-/// `updated_at` and `expires_at` in microseconds, `max_clicks`, `removed_status`, whether batches are parked.
-pub(super) type LinkRow = (
-    i64,
-    String,
-    String,
-    bool,
-    String,
-    String,
-    bool,
-    i64,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    bool,
-);
 
 /// `fingerprint`, `link_id`, `short_code`, `used_at` in microseconds of a key of idempotency, and `removed_status` of the link.
 pub(super) type UsedKeyRow = (Vec<u8>, i64, String, i64, Option<i64>);
-
-/// `id`, `token_key`, `email`, `password_hash` of an account.
-pub(super) type CredentialsRow = (i64, Vec<u8>, String, String);
-
-/// `id`, `target_url`, `is_active`, `expires_at` in microseconds, whether it has `max_clicks`, `forward_query`,
-/// `removed_status`.
-pub(super) type TargetRow = (i64, String, bool, Option<i64>, bool, bool, Option<i64>);
-
-/// The same, and whether batches are parked.
-pub(super) type CountedRow = (
-    i64,
-    String,
-    bool,
-    Option<i64>,
-    bool,
-    bool,
-    Option<i64>,
-    bool,
-);
 
 /// Batches in the journal, changes in the outbox.
 pub(super) fn usage((journal, outbox, bytes): (i64, i64, i64), disk: Option<DiskUsage>) -> Usage {
@@ -66,151 +28,6 @@ pub(super) fn written<T>(rows: Vec<T>) -> Option<T> {
 pub(super) fn link_id(number: i64) -> Result<LinkId, StoreError> {
     LinkId::parse(number)
         .ok_or_else(|| StoreError::Unexpected(format!("{number} is no link's number")))
-}
-
-pub(super) fn target(
-    (id, target, is_active, expires_at, is_limited, forward_query, removed): TargetRow,
-) -> Result<LinkTarget, StoreError> {
-    Ok(LinkTarget {
-        id: link_id(id)?,
-        target: TargetUrl::from_stored(&target),
-        is_active,
-        removed: removed.map(removal_status).transpose()?,
-        expires_at: expires_at.map(timestamp).transpose()?,
-        is_limited,
-        forward_query,
-    })
-}
-
-pub(super) fn credentials(
-    (id, key, email, password_hash): CredentialsRow,
-) -> Result<Credentials, StoreError> {
-    let key = TokenKey::from_bytes(&key)
-        .ok_or_else(|| StoreError::Unexpected(format!("account {id} has no token key")))?;
-    Ok(Credentials {
-        principal: Principal {
-            user: UserId(id),
-            key,
-        },
-        email: EmailAddress::from_stored(email),
-        password_hash,
-    })
-}
-
-/// `id`, `name`, `may_write`, `created_at`, `expires_at` in microseconds, `last_used_on` of a key for programs; all of them
-/// NULL where an account has none.
-pub(super) type NullableApiKeyRow = (
-    Option<i64>,
-    Option<String>,
-    Option<bool>,
-    Option<i64>,
-    Option<i64>,
-    Option<String>,
-);
-
-/// The keys of an account; `None` where there is no row, and so no account.
-pub(super) fn api_keys(rows: Vec<NullableApiKeyRow>) -> Result<Option<Vec<ApiKey>>, StoreError> {
-    if rows.is_empty() {
-        return Ok(None);
-    }
-    let key = |(id, name, may_write, created_at, expires_at, last_used_on): NullableApiKeyRow| {
-        let (id, name, created_at) = (id?, name?, created_at?);
-        let times = timestamp(created_at)
-            .and_then(|created| Ok((created, expires_at.map(timestamp).transpose()?)));
-        Some(times.map(|(created_at, expires_at)| ApiKey {
-            id,
-            name: KeyName::from_stored(name),
-            scope: match may_write {
-                Some(true) => Scope::Write,
-                _ => Scope::Read,
-            },
-            created_at,
-            expires_at,
-            last_used_on,
-        }))
-    };
-    let keys: Result<_, _> = rows.into_iter().filter_map(key).collect();
-    keys.map(Some)
-}
-
-pub(super) fn counted(
-    (id, target_url, is_active, expires_at, is_limited, forward_query, removed, has_parked): CountedRow,
-) -> Result<ToCount<LinkTarget>, StoreError> {
-    Ok(ToCount {
-        value: target((
-            id,
-            target_url,
-            is_active,
-            expires_at,
-            is_limited,
-            forward_query,
-            removed,
-        ))?,
-        has_parked,
-    })
-}
-
-pub(super) fn links(owner: UserId, rows: Vec<LinkRow>) -> Result<ToCount<Vec<Link>>, StoreError> {
-    let has_parked = rows.iter().any(|(.., parked)| *parked);
-    let value = rows.into_iter().map(|row| link(owner, row));
-    Ok(ToCount {
-        value: value.collect::<Result<_, StoreError>>()?,
-        has_parked,
-    })
-}
-
-pub(super) fn link_to_count(owner: UserId, row: LinkRow) -> Result<ToCount<Link>, StoreError> {
-    let (.., has_parked) = row;
-    Ok(ToCount {
-        value: link(owner, row)?,
-        has_parked,
-    })
-}
-
-fn link(
-    owner: UserId,
-    (
-        id,
-        stored_code,
-        target,
-        is_active,
-        title,
-        tags,
-        forward_query,
-        created_at,
-        updated_at,
-        expires_at,
-        max_clicks,
-        removed,
-        _,
-    ): LinkRow,
-) -> Result<Link, StoreError> {
-    let created_at = timestamp(created_at)?;
-    Ok(Link {
-        id: link_id(id)?,
-        code: code(&stored_code)?,
-        owner,
-        properties: LinkProperties {
-            target: TargetUrl::from_stored(&target),
-            is_active,
-            title: Title::from_stored(&title),
-            tags: Tags::from_stored(stored_tags(&tags)?),
-            expires_at: expires_at.map(timestamp).transpose()?,
-            max_clicks: max_clicks.map(max).transpose()?,
-            forward_query,
-        },
-        created_at,
-        updated_at: updated_at.map_or(Ok(created_at), timestamp)?,
-        removed: removed.map(removal_status).transpose()?,
-    })
-}
-
-/// `created_at` in microseconds, `max_clicks`.
-pub(super) fn link_made((at, max_clicks): (i64, Option<i64>)) -> Result<LinkMade, StoreError> {
-    Ok(LinkMade {
-        at: timestamp(at)?,
-        max_clicks: max_clicks.map(max).transpose()?,
-    })
 }
 
 pub(super) fn removal_status(stored: i64) -> Result<RemovalStatus, StoreError> {
@@ -239,20 +56,6 @@ pub(super) fn used_key(
         created_at: timestamp(used_at)?,
         removed: removed.map(removal_status).transpose()?,
     })
-}
-
-fn max(stored: i64) -> Result<MaxClicks, StoreError> {
-    MaxClicks::parse(stored.unsigned_abs())
-        .map_err(|_| StoreError::Unexpected(format!("{stored} is no number of redirects")))
-}
-
-fn stored_tags(json: &str) -> Result<Vec<String>, StoreError> {
-    // Most links have none.
-    if json == "[]" {
-        return Ok(Vec::new());
-    }
-    serde_json::from_str(json)
-        .map_err(|error| StoreError::Unexpected(format!("`{json}` are no tags: {error}")))
 }
 
 /// Tags as both databases keep them: a JSON array.

@@ -234,9 +234,7 @@ fn target(raw: &str) -> TargetUrl {
 async fn links(store: &Store) -> Vec<LinkId> {
     let email: EmailAddress = "ada@example.org".parse().unwrap();
     let key = TokenKey::generate().unwrap();
-    let created = store
-        .users
-        .create_user(&email, "hash", key, SystemClock.now());
+    let created = store.create_user(&email, "hash", key, SystemClock.now());
     let owner = Principal {
         user: created.await.unwrap(),
         key,

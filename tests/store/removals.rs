@@ -79,7 +79,7 @@ async fn link_to(store: &Store, owner: Principal, target: &str, address: &str) -
 }
 
 async fn state(store: &Store, code: &ShortCode) -> (bool, Option<RemovalStatus>) {
-    let link = store.links.link_target(code).await.unwrap().unwrap();
+    let link = store.link_target(code).await.unwrap().unwrap();
     (link.is_active, link.removed)
 }
 
@@ -96,7 +96,7 @@ both_stores! {
         let codes: Vec<_> = changes.iter().map(|change| change.code.clone()).collect();
         assert_eq!(codes, [Some(code.clone())]);
         assert_eq!(state(&store, &code).await, GONE);
-        let seen = store.links.link_of(owner, &code).await.unwrap().unwrap().value;
+        let seen = store.link_of(owner, &code).await.unwrap().unwrap().value;
         assert_eq!((seen.properties.is_active, seen.removed), (true, Some(RemovalStatus::Gone)));
         assert_eq!(revoked(&store, id_of(&removed)).await, 1);
         assert_eq!(state(&store, &code).await, FOLLOWED);
@@ -188,18 +188,18 @@ both_stores! {
 
     async fn a_banned_account_has_another_key_and_no_password(store) {
         let owner = user(&store).await;
-        let email = store.users.credentials_of(owner).await.unwrap().unwrap().email;
+        let email = store.credentials_of(owner).await.unwrap().unwrap().email;
         let value = owner.user.0.to_string();
         let ban = id_of(&remove(&store, "user", &value, RemovalStatus::Gone).await);
-        assert!(store.users.user(owner).await.unwrap().is_none());
-        let credentials = store.users.credentials(&email).await.unwrap().unwrap();
+        assert!(store.user(owner).await.unwrap().is_none());
+        let credentials = store.credentials(&email).await.unwrap().unwrap();
         assert_ne!(credentials.password_hash, "hash");
         let now = SystemClock.now();
         assert!(!store.set_role(owner.user, OPERATOR, now).await.unwrap());
         revoked(&store, ban).await;
-        assert_eq!(store.users.credentials(&email).await.unwrap().unwrap().password_hash, "hash");
+        assert_eq!(store.credentials(&email).await.unwrap().unwrap().password_hash, "hash");
         assert!(store.set_role(owner.user, OPERATOR, now).await.unwrap());
-        let owner = store.users.credentials(&email).await.unwrap().unwrap().principal;
+        let owner = store.credentials(&email).await.unwrap().unwrap().principal;
         assert_eq!(store.is_admin(owner).await.unwrap(), Some(true));
         assert!(matches!(remove(&store, "user", "999999", RemovalStatus::Gone).await, Removed::Unknown));
         assert!(!store.set_role(UserId(999_999), OPERATOR, now).await.unwrap());

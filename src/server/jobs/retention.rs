@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::runner::every;
 use crate::domain::Clock;
 use crate::links::keys_expire_before;
-use crate::store::{Kept, Links, Outbox, Store, StoreError, Users};
+use crate::store::{Kept, Links, Outbox, Store, StoreError};
 
 /// Pause between two runs.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -26,7 +26,7 @@ const LINKS_PER_STEP: u32 = 250;
 
 pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32) {
     every(PAUSE, "removing what is no longer needed", || async {
-        remove_deleted_users(&*store.users).await?;
+        remove_deleted_users(&store).await?;
         remove_changes(&*store.outbox).await?;
         remove_keys(&*store.links, &*clock).await?;
         remove_sessions(&store, &*clock).await?;
@@ -36,10 +36,10 @@ pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32) {
     .await;
 }
 
-async fn remove_deleted_users(users: &dyn Users) -> Result<(), StoreError> {
+async fn remove_deleted_users(store: &Store) -> Result<(), StoreError> {
     loop {
         let started = Instant::now();
-        if !users.remove_deleted(LINKS_PER_STEP).await? {
+        if !store.remove_deleted_users(LINKS_PER_STEP).await? {
             return Ok(());
         }
         sleep(started.elapsed()).await;

@@ -14,15 +14,15 @@ pub(super) type Row = (String, String, bool, String, i64, i64);
 
 /// What this instance has seen.
 #[derive(Default)]
-pub(super) struct Seen {
-    note: Mutex<Noted>,
+pub(in crate::store) struct Seen {
+    note: Mutex<KnownDatabase>,
     /// One check at a time: those that wait find the server checked.
     pub(super) checking: tokio::sync::Mutex<()>,
 }
 
 /// What an instance has noted of the database.
 #[derive(Clone, Default)]
-pub(super) struct Noted {
+pub(super) struct KnownDatabase {
     pub(super) note: HistoryNote,
     /// When the server was started that was checked last.
     pub(super) started: i64,
@@ -31,11 +31,11 @@ pub(super) struct Noted {
 }
 
 impl Seen {
-    pub(super) fn noted(&self) -> MutexGuard<'_, Noted> {
+    pub(super) fn noted(&self) -> MutexGuard<'_, KnownDatabase> {
         self.note.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn created(&self, link: LinkId, code: &ShortCode) {
+    pub(in crate::store) fn created(&self, link: LinkId, code: &ShortCode) {
         let note = &mut self.noted().note;
         note.highest_link = note.highest_link.max(link.number());
         if note
@@ -47,17 +47,17 @@ impl Seen {
         }
     }
 
-    pub(super) fn deleted(&self, code: &ShortCode) {
+    pub(in crate::store) fn deleted(&self, code: &ShortCode) {
         self.noted().note.deleted = Some(code.as_str().to_owned());
     }
 
-    pub(super) fn registered(&self, account: UserId) {
+    pub(in crate::store) fn registered(&self, account: UserId) {
         let note = &mut self.noted().note;
         note.highest_account = note.highest_account.max(account.0);
     }
 }
 
-impl Noted {
+impl KnownDatabase {
     pub(super) fn is_current(&self, (id, _, is_checked, server, started, bytes): &Row) -> bool {
         *is_checked
             && self.note.id == *id
