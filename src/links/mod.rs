@@ -25,6 +25,7 @@ mod list;
 mod live;
 mod outbox;
 mod refused;
+mod report;
 mod revision;
 mod series;
 mod shorten;

@@ -9,7 +9,7 @@
 //! | 302 | the ready `Location` is copied | | |
 //!
 //! Before a link is answered as inactive, expired or removed, the process catches up with all changes: a link that was switched on
-//! again, or put back, is followed at once.
+//! again, or whose removal was revoked, is followed at once.
 //!
 //! If a link forwards queries, the target with the visitor's query is looked up in the blocklist, if that has an entry with a query: one
 //! atomic load otherwise, and nothing for other links.

@@ -165,10 +165,8 @@ impl App {
         let blocklist = blocklist(config)?;
         let searches = Searches::default();
         let abuse = Abuse::new(
-            &store,
-            limiter.clone(),
+            store.clone(),
             searches.clone(),
-            misses.clone(),
             blocklist.clone(),
             Arc::clone(&clock),
         );

@@ -150,7 +150,7 @@ both_stores! {
         assert_eq!(state(&store, &code).await, FOLLOWED);
     }
 
-    async fn links_are_looked_through_twice_and_then_no_more(store) {
+    async fn links_are_scanned_twice_and_then_no_more(store) {
         let owner = user(&store).await;
         let first = link_to(&store, owner, "https://bad.example/", "198.51.100.7").await;
         let good = link_to(&store, owner, "https://good.example/", "198.51.100.7").await;
@@ -228,7 +228,7 @@ both_stores! {
         assert_eq!(store.seen_links(&numbers).await.unwrap()[0].address, None);
     }
 
-    async fn another_blocklist_has_all_links_looked_at_anew(store) {
+    async fn another_blocklist_has_all_links_scanned_again(store) {
         let owner = user(&store).await;
         let now = SystemClock.now();
         assert!(!store.begin_blocklist("", now).await.unwrap(), "there was none");

@@ -190,7 +190,7 @@ async fn every_spelling_of_a_listed_url_is_refused_and_removed(mode: Mode) {
     app.server_only().await;
 }
 
-async fn links_are_removed_and_put_back_with_the_list(mode: Mode) {
+async fn links_are_removed_and_restored_with_the_list(mode: Mode) {
     let (app, folder) = with_list(mode, "").await;
     let path = folder.path().join("blocklist");
     let (admin, token) = (admin(&app).await, app.register().await);
@@ -250,13 +250,13 @@ async fn every_spelling_of_a_listed_url_is_refused_and_removed_in_production() {
 }
 
 #[tokio::test]
-async fn links_are_removed_and_put_back_with_the_list_embedded() {
-    links_are_removed_and_put_back_with_the_list(Mode::Embedded).await;
+async fn links_are_removed_and_restored_with_the_list_embedded() {
+    links_are_removed_and_restored_with_the_list(Mode::Embedded).await;
 }
 
 #[tokio::test]
-async fn links_are_removed_and_put_back_with_the_list_in_production() {
-    links_are_removed_and_put_back_with_the_list(Mode::Production).await;
+async fn links_are_removed_and_restored_with_the_list_in_production() {
+    links_are_removed_and_restored_with_the_list(Mode::Production).await;
 }
 
 #[tokio::test]
