@@ -9,7 +9,7 @@ use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost, Principal
 use crate::limits::{
     AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
 };
-use crate::store::{Details, Links, Outbox, Removals, StorageRoom, StoreError};
+use crate::store::{Details, Links, Outbox, Removals, StorageRoom, Store, StoreError};
 
 mod announce;
 mod breakdown;
@@ -49,6 +49,8 @@ pub use stats::{LinkPreview, LinkStats};
 /// The operations on links, for owners and readers; knows no HTTP.
 pub struct LinkService {
     /// The source of truth.
+    pub store: Store,
+    /// Changes of links.
     pub links: Arc<dyn Links>,
     /// Whether the database has room for more.
     pub room: StorageRoom,

@@ -44,8 +44,19 @@ impl Engine {
     }
 
     /// The first row of a statement that only reads.
-    pub(super) async fn read_one(&self, query: Query<'_>) -> Result<Option<Row>, StoreError> {
-        Ok(self.read(query).await?.into_iter().next())
+    pub(super) fn read_one<'a>(&'a self, query: Query<'a>) -> Response<'a, Option<Row>> {
+        match self {
+            Self::Postgres(store) => Box::pin(store.pool.row(query)),
+            Self::Sqlite(store) => Box::pin(store.reader.row(query)),
+        }
+    }
+
+    /// A part of a statement in the words of this database.
+    pub(super) fn either<T>(&self, postgres: T, sqlite: T) -> T {
+        match self {
+            Self::Postgres(_) => postgres,
+            Self::Sqlite(_) => sqlite,
+        }
     }
 
     /// The rows that a writing statement returns.
@@ -166,6 +177,17 @@ pub(super) async fn rows_of_postgres(
     Ok(rows.into_iter().map(Row::Postgres).collect())
 }
 
+pub(super) async fn row_of_postgres(
+    session: &mut Session,
+    query: Query<'_>,
+) -> Result<Option<Row>, sqlx::Error> {
+    let (sql, arguments) = query.for_postgres()?;
+    let row = session
+        .fetch_optional(sqlx::query_with(sql, arguments))
+        .await?;
+    Ok(row.map(Row::Postgres))
+}
+
 pub(super) async fn affected_in_postgres(
     session: &mut Session,
     query: Query<'_>,
@@ -184,6 +206,18 @@ pub(super) async fn rows_of_sqlite(
         .fetch_all(sqlx::query_with(sql, arguments))
         .await?;
     Ok(rows.into_iter().map(Row::Sqlite).collect())
+}
+
+/// The first row of a statement that only reads: one that writes is committed at its end.
+pub(super) async fn row_of_sqlite(
+    connection: &mut SqliteConnection,
+    query: Query<'_>,
+) -> Result<Option<Row>, sqlx::Error> {
+    let (sql, arguments) = query.for_sqlite()?;
+    let row = connection
+        .fetch_optional(sqlx::query_with(sql, arguments))
+        .await?;
+    Ok(row.map(Row::Sqlite))
 }
 
 pub(super) async fn affected_in_sqlite(

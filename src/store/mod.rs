@@ -27,9 +27,11 @@ mod detail_room;
 mod details;
 mod engine;
 mod failure;
+mod finding;
 mod history;
 mod ledger;
 mod links;
+mod listing;
 pub mod migrations;
 mod outbox;
 mod owner_rows;
@@ -42,6 +44,7 @@ mod room;
 mod rows;
 mod scanned;
 mod search;
+mod searching;
 mod series;
 mod sessions;
 mod snapshot;
@@ -49,7 +52,6 @@ mod sql;
 mod sqlite;
 mod summing;
 mod users;
-mod written_clicks;
 
 use engine::Engine;
 

@@ -121,6 +121,26 @@ pub(super) enum Value<'q> {
     Bytes(Option<&'q [u8]>),
 }
 
+/// The values of a statement that is put together, each with a name in its text.
+#[derive(Debug, Default)]
+pub(super) struct Values<'q>(Vec<Value<'q>>);
+
+impl<'q> Values<'q> {
+    /// Takes a value, and returns its name: `$1`, `$2` and so on.
+    pub(super) fn name(&mut self, value: impl Into<Value<'q>>) -> String {
+        self.0.push(value.into());
+        format!("${}", self.0.len())
+    }
+
+    /// The statement, as [`Query::built`].
+    pub(super) fn query(self, sql: String) -> Query<'q> {
+        Query {
+            values: self.0,
+            ..Query::built(sql)
+        }
+    }
+}
+
 /// What becomes a value: each type by one expression, and an `Option` of it.
 macro_rules! values {
     ($($variant:ident($($type:ty, $value:ident => $given:expr;)+))+) => {$($(
@@ -150,11 +170,18 @@ values! {
         &'q str, text => Cow::Borrowed(text);
         String, text => Cow::Owned(text);
         &'q ShortCode, code => Cow::Borrowed(code.as_str());
+        &'q [LinkId], links => Cow::Owned(json_list(links));
     )
     Bytes(
         &'q [u8], bytes => bytes;
         &'q TokenKey, key => key.as_bytes();
     )
+}
+
+/// Numbers for `json_each`, which both databases have.
+fn json_list(links: &[LinkId]) -> String {
+    let numbers: serde_json::Value = links.iter().map(|link| link.number()).collect();
+    numbers.to_string()
 }
 
 impl From<bool> for Value<'_> {

@@ -68,7 +68,7 @@ async fn link_to(store: &Store, owner: Principal, target: &str, address: &str) -
 }
 
 async fn state(store: &Store, code: &ShortCode) -> (bool, Option<RemovalStatus>) {
-    let link = store.links.link_target(code).await.unwrap().unwrap();
+    let link = store.link_target(code).await.unwrap().unwrap();
     (link.is_active, link.removed)
 }
 
@@ -85,7 +85,7 @@ both_stores! {
         let codes: Vec<_> = changes.iter().map(|change| change.code.clone()).collect();
         assert_eq!(codes, [Some(code.clone())]);
         assert_eq!(state(&store, &code).await, GONE);
-        let seen = store.links.link_of(owner, &code).await.unwrap().unwrap().value;
+        let seen = store.link_of(owner, &code).await.unwrap().unwrap().value;
         assert_eq!((seen.properties.is_active, seen.removed), (true, Some(RemovalStatus::Gone)));
         assert_eq!(revoked(&store, id_of(&removed)).await, 1);
         assert_eq!(state(&store, &code).await, FOLLOWED);

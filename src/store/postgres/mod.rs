@@ -19,7 +19,6 @@ mod history;
 mod ledger;
 mod links;
 mod migrate;
-mod ordered_links;
 mod outbox;
 mod owner_series;
 mod pool;
@@ -27,7 +26,6 @@ mod removal_steps;
 mod removals;
 mod removed_details;
 mod replica;
-mod searched_links;
 mod seen;
 mod seen_rows;
 mod series;
@@ -73,13 +71,6 @@ impl PostgresStore {
     }
 }
 
-/// The columns of a `TargetRow` of `links`.
-macro_rules! target_columns {
-    () => {
-        "links.id, target_url, is_active AND removed_status IS NULL, expires_at, max_clicks IS NOT NULL, forward_query, removed_status"
-    };
-}
-
 /// Leaves out links of accounts that were deleted and whose links are not removed yet.
 macro_rules! not_of_deleted_user {
     () => {
@@ -87,12 +78,4 @@ macro_rules! not_of_deleted_user {
     };
 }
 
-/// The columns of a `LinkRow` of `links`.
-macro_rules! link_columns {
-    () => {
-        "links.id, short_code, target_url, is_active, title, tags, forward_query, links.created_at, updated_at, expires_at,
-        max_clicks, removed_status, EXISTS (SELECT FROM click_journal WHERE parked)"
-    };
-}
-
-use {link_columns, not_of_deleted_user, target_columns};
+use not_of_deleted_user;

@@ -1,11 +1,12 @@
 //! What administrators search in Postgres: links of all accounts, and accounts.
 
 use super::PostgresStore;
-use super::searched_links::{Query, in_one_text, link_text};
 use crate::domain::{NewestWanted, SeenLink, SeenUser};
 use crate::store::admin_rows::{self, SeenLinkRow, SeenUserRow};
-use crate::store::scanned::scanned;
+use crate::store::scanned::{IN_ONE_TEXT, LINK_TEXT, scanned};
 use crate::store::{ScannedLinks, StoreError};
+
+type Query = sqlx::QueryBuilder<sqlx::Postgres>;
 
 impl PostgresStore {
     pub(super) async fn scan_all_links(
@@ -29,8 +30,7 @@ impl PostgresStore {
                  CROSS JOIN LATERAL (SELECT {} AS text FROM links WHERE links.id = newest.id LIMIT 1) found
                  ORDER BY newest.id DESC) looked_at",
             wanted.limit,
-            in_one_text!(),
-            link_text!(),
+            IN_ONE_TEXT, LINK_TEXT,
         ));
         self.scan_all(query, wanted).await
     }
@@ -39,9 +39,8 @@ impl PostgresStore {
         &self,
         wanted: &NewestWanted,
     ) -> Result<ScannedLinks, StoreError> {
-        let mut query = Query::new(concat!(
-            in_one_text!(),
-            "(SELECT id AS key, id, email AS text FROM users WHERE id < "
+        let mut query = Query::new(format!(
+            "{IN_ONE_TEXT} (SELECT id AS key, id, email AS text FROM users WHERE id < "
         ));
         query.push_bind(wanted.before.unwrap_or(i64::MAX));
         if let Some(owner) = wanted.owner {
@@ -56,10 +55,13 @@ impl PostgresStore {
 
     async fn scan_all(
         &self,
-        query: Query,
+        mut query: Query,
         wanted: &NewestWanted,
     ) -> Result<ScannedLinks, StoreError> {
-        let rows = self.in_one_text(query).await?;
+        let rows = self
+            .pool
+            .search(async |session| query.build_query_scalar().fetch_one(session).await);
+        let rows: Option<String> = rows.await?;
         scanned(rows.as_deref(), wanted.text.as_ref(), wanted.limit).await
     }
 

@@ -1,11 +1,12 @@
 //! What administrators search in SQLite: links of all accounts, and accounts.
 
 use super::SqliteStore;
-use super::searched_links::{Query, in_one_text, link_text};
 use crate::domain::{NewestWanted, SeenLink, SeenUser};
 use crate::store::admin_rows::{self, SeenLinkRow, SeenUserRow};
-use crate::store::scanned::scanned;
+use crate::store::scanned::{IN_ONE_TEXT, LINK_TEXT, scanned};
 use crate::store::{ScannedLinks, StoreError};
+
+type Query = sqlx::QueryBuilder<sqlx::Sqlite>;
 
 impl SqliteStore {
     pub(super) async fn scan_all_links(
@@ -28,8 +29,7 @@ impl SqliteStore {
             " ORDER BY id DESC LIMIT {}) {}(
                  SELECT newest.id AS key, newest.id AS id, {} AS text FROM newest CROSS JOIN links ON links.id = newest.id) AS looked_at",
             wanted.limit,
-            in_one_text!(),
-            link_text!(),
+            IN_ONE_TEXT, LINK_TEXT,
         ));
         self.scan_all(query, wanted).await
     }
@@ -38,9 +38,8 @@ impl SqliteStore {
         &self,
         wanted: &NewestWanted,
     ) -> Result<ScannedLinks, StoreError> {
-        let mut query = Query::new(concat!(
-            in_one_text!(),
-            "(SELECT id AS key, id, email AS text FROM users WHERE id < "
+        let mut query = Query::new(format!(
+            "{IN_ONE_TEXT} (SELECT id AS key, id, email AS text FROM users WHERE id < "
         ));
         query.push_bind(wanted.before.unwrap_or(i64::MAX));
         if let Some(owner) = wanted.owner {
@@ -55,10 +54,12 @@ impl SqliteStore {
 
     async fn scan_all(
         &self,
-        query: Query,
+        mut query: Query,
         wanted: &NewestWanted,
     ) -> Result<ScannedLinks, StoreError> {
-        let rows = self.in_one_text(query).await?;
+        let mut reader = self.reader.get_for_search().await?;
+        let rows: Option<String> = query.build_query_scalar().fetch_one(&mut *reader).await?;
+        drop(reader);
         scanned(rows.as_deref(), wanted.text.as_ref(), wanted.limit).await
     }
 
