@@ -148,13 +148,8 @@ impl Operator {
                     sleep(PAUSE).await;
                 }
             }
-            while !self.store.outbox.is_alone()
-                && !self
-                    .store
-                    .outbox
-                    .unpublished_changes(0, 1)
-                    .await?
-                    .is_empty()
+            while !self.store.has_one_process()
+                && !self.store.unpublished_changes(0, 1).await?.is_empty()
             {
                 sleep(PAUSE).await;
             }

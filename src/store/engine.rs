@@ -6,9 +6,10 @@ use futures_util::future::BoxFuture;
 use sqlx::{Executor, SqliteConnection};
 
 use super::StoreError;
-use super::postgres::{PostgresStore, Session};
+use super::postgres::{self, PostgresStore, Session};
 use super::sql::{Query, Row};
-use super::sqlite::SqliteStore;
+use super::sqlite::{self, SqliteStore};
+use crate::domain::{Interval, LinkId, ShortCode, Timestamp};
 
 /// What an operation returns. It is on the heap, so that the types of its callers stay small.
 pub(super) type Response<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -93,6 +94,30 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Checks a server that was started since the last check, before it gives out ids.
+    pub(super) async fn check_server(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Postgres(store) => store.check_server().await,
+            Self::Sqlite(_) => Ok(()),
+        }
+    }
+
+    /// Notes a link that the database has: a server that lacks it went back.
+    pub(super) fn note_created(&self, link: LinkId, code: &ShortCode) {
+        if let Self::Postgres(store) = self {
+            store.seen.created(link, code);
+        }
+    }
+
+    /// The same of a link that was deleted.
+    pub(super) fn note_deleted(&self, code: &ShortCode) {
+        if let Self::Postgres(store) = self {
+            store.seen.deleted(code);
+        }
+    }
+}
+
 /// A connection in use by an operation.
 pub(super) struct Connection<'c> {
     inner: Inner<'c>,
@@ -154,6 +179,34 @@ impl<'c> Connection<'c> {
             self.all(query).await?;
         }
         Ok(())
+    }
+
+    /// Adds clicks of one interval to links, each named once, and to the sums of their owners.
+    pub(super) fn count_clicks<'a>(
+        &'a mut self,
+        clicks: &'a [(LinkId, u64)],
+        interval: Interval,
+    ) -> Response<'a, ()> {
+        Box::pin(async move {
+            let counted = match &mut self.inner {
+                Inner::Postgres(session) => postgres::count_clicks(session, clicks, interval).await,
+                Inner::Sqlite(connection) => {
+                    sqlite::count_clicks(connection, clicks, interval).await
+                }
+            };
+            counted.map_err(|error| self.failed(error))
+        })
+    }
+
+    /// The clicks of a link that the database has.
+    pub(super) fn written_clicks(&mut self, link: LinkId, now: Timestamp) -> Response<'_, u64> {
+        Box::pin(async move {
+            let clicks = match &mut self.inner {
+                Inner::Postgres(session) => postgres::written_clicks(session, link).await,
+                Inner::Sqlite(connection) => sqlite::written_clicks(connection, link, now).await,
+            };
+            clicks.map_err(|error| self.failed(error))
+        })
     }
 
     fn failed(&mut self, error: sqlx::Error) -> StoreError {

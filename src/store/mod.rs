@@ -14,7 +14,6 @@ mod adaptive_limit;
 mod admin_rows;
 mod administration;
 mod api_keys;
-mod bulk;
 mod click_batch;
 mod click_details;
 mod click_limits;
@@ -22,24 +21,28 @@ mod click_rows;
 mod clicks;
 mod columns;
 mod committed;
+mod creating;
 mod database;
 mod detail_room;
 mod details;
+mod editing;
 mod engine;
 mod failure;
 mod finding;
 mod history;
 mod ledger;
-mod links;
 mod listing;
 pub mod migrations;
+mod new_links;
 mod outbox;
 mod owner_rows;
 mod permits;
 mod postgres;
+mod properties;
 mod queue_delay;
 mod removals;
 mod reports;
+mod requests;
 mod room;
 mod rows;
 mod scanned;
@@ -67,19 +70,19 @@ pub use details::{
     Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
     MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER,
 };
+pub use editing::{Deleted, EditLink, Edited, EditedLink, IsExpected};
 pub use failure::{OpenError, StoreError};
+pub use finding::{LinkMade, ToCount};
 pub use history::{HistoryCheck, HistoryNote};
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
-pub use links::{
-    CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, EditedLink,
-    IdempotentRequest, IsExpected, LinkMade, Links, NewLink, ToCount, UsedKey,
-};
-pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
+pub use new_links::{CreateLinkError, CreatedLink, CreatedOfMany, NewLink, Outcome};
+pub use outbox::{Change, ChangePosition, ChangesSince};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use queue_delay::for_waiting_client;
 pub use removals::{
     Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
 };
+pub use requests::{IdempotentRequest, UsedKey};
 pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
@@ -96,14 +99,10 @@ pub struct Store {
     pub users: Arc<dyn Users>,
     /// API keys.
     pub keys: Arc<dyn ApiKeys>,
-    /// Links.
-    pub links: Arc<dyn Links>,
     /// Removals by administrators.
     pub removals: Arc<dyn Removals>,
     /// Roles, reports and the audit.
     pub administration: Arc<dyn Administration>,
-    /// Changes of links that are not published yet.
-    pub outbox: Arc<dyn Outbox>,
     /// Counted clicks.
     pub clicks: Arc<dyn Clicks>,
     /// What is kept of visitors.
@@ -119,26 +118,15 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Users
-            + ApiKeys
-            + Links
-            + Removals
-            + Administration
-            + Outbox
-            + Clicks
-            + Details
-            + Database
-            + 'static,
+        T: Users + ApiKeys + Removals + Administration + Clicks + Details + Database + 'static,
         Arc<T>: Into<Engine>,
     {
         Self {
             engine: implementation.clone().into(),
             users: implementation.clone(),
             keys: implementation.clone(),
-            links: implementation.clone(),
             removals: implementation.clone(),
             administration: implementation.clone(),
-            outbox: implementation.clone(),
             clicks: implementation.clone(),
             details: implementation.clone(),
             database: implementation,

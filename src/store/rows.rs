@@ -1,13 +1,10 @@
 //! Rows that have the same form in both databases, turned into values.
 
-use super::{Change, Credentials, DiskUsage, StoreError, Usage, UsedKey};
+use super::{Change, Credentials, DiskUsage, StoreError, Usage};
 use crate::domain::{
-    ApiKey, EmailAddress, KeyName, LinkId, LinkProperties, Principal, RemovalStatus, Scope, Shard,
-    ShortCode, Tags, Timestamp, Title, TokenKey, UserId,
+    ApiKey, EmailAddress, KeyName, LinkId, Principal, RemovalStatus, Scope, Shard, ShortCode,
+    Timestamp, TokenKey, UserId,
 };
-
-/// `fingerprint`, `link_id`, `short_code`, `used_at` in microseconds of a key of idempotency, and `removed_status` of the link.
-pub(super) type UsedKeyRow = (Vec<u8>, i64, String, i64, Option<i64>);
 
 /// `id`, `token_key`, `email`, `password_hash` of an account.
 pub(super) type CredentialsRow = (i64, Vec<u8>, String, String);
@@ -89,33 +86,6 @@ pub(super) fn removal_status(stored: i64) -> Result<RemovalStatus, StoreError> {
     let status = u16::try_from(stored).ok();
     let status = status.and_then(|code| RemovalStatus::parse(code).ok());
     status.ok_or_else(|| StoreError::Unexpected(format!("{stored} is no status of a removal")))
-}
-
-/// A title as databases keep it.
-pub(super) fn stored_title(properties: &LinkProperties) -> &str {
-    properties.title.as_ref().map_or("", Title::as_str)
-}
-
-/// `max_clicks` as databases keep it.
-pub(super) fn stored_max(properties: &LinkProperties) -> Option<i64> {
-    properties.max_clicks.map(|max| signed(max.number()))
-}
-
-pub(super) fn used_key(
-    (fingerprint, id, stored_code, used_at, removed): UsedKeyRow,
-) -> Result<UsedKey, StoreError> {
-    Ok(UsedKey {
-        fingerprint,
-        id: link_id(id)?,
-        code: code(&stored_code)?,
-        created_at: timestamp(used_at)?,
-        removed: removed.map(removal_status).transpose()?,
-    })
-}
-
-/// Tags as both databases keep them: a JSON array.
-pub(super) fn tags_as_json(tags: &Tags) -> String {
-    serde_json::Value::from(tags.as_slice()).to_string()
 }
 
 pub(super) fn changes(rows: Vec<(i64, String)>) -> Vec<Change> {

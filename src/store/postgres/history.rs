@@ -34,7 +34,7 @@ const LOCKED: &str = "
 
 impl PostgresStore {
     /// Checks the server before it gives an id out.
-    pub(super) async fn check_server(&self) -> Result<(), StoreError> {
+    pub(in crate::store) async fn check_server(&self) -> Result<(), StoreError> {
         let _one = self.seen.checking.lock().await;
         self.compare(None).await
     }

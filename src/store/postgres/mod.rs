@@ -4,22 +4,16 @@ use super::{OpenError, StoreSettings};
 
 mod administration;
 mod api_keys;
-mod bulk_links;
 mod click_limits;
 mod clicks;
-mod created_links;
 mod database;
-mod deleted_links;
 mod deleted_users;
 mod detail_lock;
 mod detail_room;
 mod details;
-mod edited_links;
 mod history;
 mod ledger;
-mod links;
 mod migrate;
-mod outbox;
 mod owner_series;
 mod pool;
 mod removal_steps;
@@ -36,6 +30,7 @@ mod users;
 use pool::Pool;
 use seen::Seen;
 
+pub(super) use clicks::{count_clicks, written_clicks};
 pub(super) use session::Session;
 
 pub use migrate::migrate_postgres;
@@ -45,7 +40,7 @@ pub use replica::{PostgresReplica, WalPosition};
 pub struct PostgresStore {
     pub(super) pool: Pool,
     installation: String,
-    seen: Seen,
+    pub(super) seen: Seen,
 }
 
 impl PostgresStore {

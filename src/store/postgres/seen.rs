@@ -14,7 +14,7 @@ pub(super) type Row = (String, String, bool, String, i64, i64);
 
 /// What this instance has seen.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(in crate::store) struct Seen {
     note: Mutex<Noted>,
     /// One check at a time: those that wait find the server checked.
     pub(super) checking: tokio::sync::Mutex<()>,
@@ -35,7 +35,7 @@ impl Seen {
         self.note.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn created(&self, link: LinkId, code: &ShortCode) {
+    pub(in crate::store) fn created(&self, link: LinkId, code: &ShortCode) {
         let note = &mut self.noted().note;
         note.highest_link = note.highest_link.max(link.number());
         if note
@@ -47,7 +47,7 @@ impl Seen {
         }
     }
 
-    pub(super) fn deleted(&self, code: &ShortCode) {
+    pub(in crate::store) fn deleted(&self, code: &ShortCode) {
         self.noted().note.deleted = Some(code.as_str().to_owned());
     }
 

@@ -27,23 +27,19 @@ use crate::domain::{Clock, io_reason};
 mod administration;
 mod api_keys;
 mod batch;
-mod bulk_links;
 mod class_sums;
 mod click_limits;
 mod clicks;
 mod compaction;
 mod counted;
 mod database;
-mod deleted_links;
 mod deleted_users;
 mod detail_room;
 mod details;
 mod ledger;
-mod links;
 mod log;
 mod migrate;
 mod one_row;
-mod outbox;
 mod owner_series;
 mod pool;
 mod presence;
@@ -53,8 +49,9 @@ mod removed_details;
 mod seen_rows;
 mod series;
 mod users;
-mod written_links;
 
+pub(super) use clicks::written_clicks;
+pub(super) use counted::count_clicks;
 pub use migrate::migrate_sqlite;
 
 /// How long a writer waits for a write by hand, such as in the sqlite3 shell.
