@@ -166,10 +166,8 @@ impl Store {
             let outcomes = self.try_to_insert(first, links, most_before).await?;
             if !outcomes.is_empty() {
                 for (link, outcome) in links.iter().zip(&outcomes) {
-                    if let Ok(created) = outcome {
-                        if let Some(seen) = self.engine.seen() {
-                            seen.created(created.id, link.code);
-                        }
+                    if let (Ok(created), Some(seen)) = (outcome, self.engine.seen()) {
+                        seen.created(created.id, link.code);
                     }
                 }
                 return Ok(outcomes);

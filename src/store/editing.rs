@@ -137,10 +137,8 @@ impl Store {
             newest_change(connection, code).await.map(Deleted::Done)
         });
         let deleted = deleted.await?;
-        if matches!(deleted, Deleted::Done(_)) {
-            if let Some(seen) = self.engine.seen() {
-                seen.deleted(code);
-            }
+        if let (Deleted::Done(_), Some(seen)) = (&deleted, self.engine.seen()) {
+            seen.deleted(code);
         }
         Ok(deleted)
     }
