@@ -25,6 +25,7 @@ pub type LinkPatch = Document<{ DocumentKind::Patch as usize }>;
 
 /// The new link in a query, where each value is a text.
 #[derive(Debug, Deserialize)]
+#[serde(transparent)]
 pub struct LinkQuery(Vec<(String, String)>);
 
 impl<'de, const KIND: usize> Deserialize<'de> for Document<KIND> {
