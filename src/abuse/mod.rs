@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use ipnet::Ipv6Net;
 use tokio::sync::{Mutex, Notify};
 
 use crate::domain::{
@@ -13,7 +12,7 @@ use crate::domain::{
     Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report, SeenLink,
     SeenUser, ShortCode, UserId,
 };
-use crate::limits::{Action, Limiter, MissLimiter, Searches, TooMany};
+use crate::limits::{Searches, TooMany, Turn};
 use crate::store::{Actor, Change, NewRemoval, Removed, Store, StoreError};
 
 mod blocklist;
@@ -25,15 +24,12 @@ mod work;
 use events::Event;
 
 pub use blocklist::{BlocklistError, read_blocklist};
-pub use operator::Operator;
 pub use work::{AT_ONCE, Work};
 
 /// Removals, and what administrators see.
 pub struct Abuse {
     store: Store,
-    limiter: Limiter,
     searches: Searches,
-    misses: MissLimiter,
     blocklist: CurrentBlocklist,
     clock: Arc<dyn Clock>,
     begun: Notify,
@@ -41,18 +37,34 @@ pub struct Abuse {
     at_work: Mutex<()>,
 }
 
-/// An administrator at work, whose role was just looked up.
+/// An administrator at work, whose role was just looked up; or the operator, who has no account.
 #[derive(Clone, Debug)]
 pub struct Administrator {
-    user: UserId,
+    user: Option<UserId>,
     address: String,
 }
 
 impl Administrator {
+    /// The operator, on the command line.
+    #[must_use]
+    pub fn operator() -> Self {
+        Self {
+            user: None,
+            address: "command line".to_owned(),
+        }
+    }
+
     fn actor(&self) -> Actor<'_> {
         Actor {
-            user: Some(self.user),
+            user: self.user,
             address: &self.address,
+        }
+    }
+
+    /// Writes what was done to the log; the operator sees it on the command line.
+    fn log(&self, done: &str) {
+        if let Some(user) = self.user {
+            Event::Administration.log(user, &self.address, done);
         }
     }
 
@@ -99,18 +111,14 @@ impl Abuse {
     /// Removals of what is in `store`.
     #[must_use]
     pub fn new(
-        store: &Store,
-        limiter: Limiter,
+        store: Store,
         searches: Searches,
-        misses: MissLimiter,
         blocklist: CurrentBlocklist,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
-            store: store.clone(),
-            limiter,
+            store,
             searches,
-            misses,
             blocklist,
             clock,
             begun: Notify::new(),
@@ -134,7 +142,7 @@ impl Abuse {
                 Err(AbuseError::NoAdmin)
             }
             Some(true) => Ok(Administrator {
-                user: principal.user,
+                user: Some(principal.user),
                 address: address.to_owned(),
             }),
         }
@@ -174,7 +182,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::OwnAccount`].
     pub fn check(&self, by: &Administrator, target: &RemovalTarget) -> Result<(), AbuseError> {
-        if matches!(target, RemovalTarget::User(user) if *user == by.user) {
+        if matches!(target, RemovalTarget::User(user) if by.user == Some(*user)) {
             return Err(AbuseError::OwnAccount);
         }
         Ok(())
@@ -204,8 +212,8 @@ impl Abuse {
             Removed::Already(id) => Err(AbuseError::Already(id)),
             Removed::Done(removal, changes) => {
                 let done = format!("remove {} {}", removal.kind, removal.value);
-                Event::Administration.log(by.user, &by.address, &done);
-                if let RemovalTarget::User(user) = target {
+                by.log(&done);
+                if let (RemovalTarget::User(user), Some(_)) = (target, by.user) {
                     Event::TokenRevoked.log(*user, &by.address, "banned");
                 }
                 self.begun.notify_one();
@@ -226,7 +234,7 @@ impl Abuse {
         let revoked = self.store.revoke(id, by.actor(), self.clock.now());
         let (removal, changes) = revoked.await?.ok_or(AbuseError::Unknown)?;
         let done = format!("revoke removal of {} {}", removal.kind, removal.value);
-        Event::Administration.log(by.user, &by.address, &done);
+        by.log(&done);
         self.begun.notify_one();
         Ok((removal, changes))
     }
@@ -272,7 +280,7 @@ impl Abuse {
         by: &Administrator,
         wanted: &NewestWanted,
     ) -> Result<Newest<SeenLink>, AbuseError> {
-        let _turn = self.searches.turn(by.user).await?;
+        let _turn = self.turn(by).await?;
         Ok(searching::links(&self.store, wanted).await?)
     }
 
@@ -285,8 +293,16 @@ impl Abuse {
         by: &Administrator,
         wanted: &NewestWanted,
     ) -> Result<Newest<SeenUser>, AbuseError> {
-        let _turn = self.searches.turn(by.user).await?;
+        let _turn = self.turn(by).await?;
         Ok(searching::accounts(&self.store, wanted).await?)
+    }
+
+    /// The turn of an administrator for a search; the operator has a process of its own.
+    async fn turn(&self, by: &Administrator) -> Result<Option<Turn>, TooMany> {
+        match by.user {
+            Some(user) => self.searches.turn(user).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The account with this number.
@@ -318,30 +334,6 @@ impl Abuse {
         Ok(self.store.audit(wanted).await?)
     }
 
-    /// Notes the report of a link by a client at an address, of which a keyed hash is kept. Too many reports make room for it.
-    ///
-    /// # Errors
-    /// [`AbuseError::Unknown`] if no link has the code, [`AbuseError::TooMany`], [`AbuseError::Store`].
-    pub async fn report(
-        &self,
-        code: &ShortCode,
-        reason: &Reason,
-        address: &str,
-    ) -> Result<(), AbuseError> {
-        self.limiter.count(Action::Report, address).await?;
-        self.misses.check(address)?;
-        self.store.room.check()?;
-        let now = self.clock.now();
-        let reporter = self.limiter.hasher().hash("reporter", &[&network(address)]);
-        let reporter = format!("{reporter:016x}");
-        let noted = self.store.report(code, reason, &reporter, now);
-        if noted.await? {
-            return Ok(());
-        }
-        self.misses.count(address);
-        Err(AbuseError::Unknown)
-    }
-
     /// Closes a report, which makes room for another report.
     ///
     /// # Errors
@@ -353,7 +345,7 @@ impl Abuse {
         if !closed.await? {
             return Err(AbuseError::Unknown);
         }
-        Event::Administration.log(by.user, &by.address, &format!("close report {report}"));
+        by.log(&format!("close report {report}"));
         Ok(())
     }
 
@@ -364,11 +356,4 @@ impl Abuse {
     pub async fn removal(&self, id: RemovalId) -> Result<Removal, AbuseError> {
         self.store.removal(id).await?.ok_or(AbuseError::Unknown)
     }
-}
-
-/// A client, as the reports of a reporter are counted: a subscriber of IPv6 has up to a network of 48 bits.
-fn network(address: &str) -> String {
-    let whole = |own: Ipv6Net| Ipv6Net::new(own.addr(), 48).map(|site| site.trunc().to_string());
-    let site = address.parse().ok().and_then(|own| whole(own).ok());
-    site.unwrap_or_else(|| address.to_owned())
 }

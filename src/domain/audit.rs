@@ -11,6 +11,15 @@ pub struct Newest<T> {
     pub next: Option<i64>,
 }
 
+impl<T> Default for Newest<T> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            next: None,
+        }
+    }
+}
+
 impl<T> Newest<T> {
     /// The entries that were read by [`NewestWanted::one_more`], each of which has a number.
     pub fn of(mut entries: Vec<T>, wanted: &NewestWanted, number: impl Fn(&T) -> i64) -> Self {

@@ -1,5 +1,7 @@
 //! A short link, and the part of it that a redirect needs.
 
+use std::fmt::{self, Display, Formatter};
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -88,9 +90,9 @@ impl Link {
 /// What an owner asks for.
 #[derive(Clone, Debug)]
 pub struct LinkRequest {
-    /// What the link is to be.
+    /// What the owner sets.
     pub properties: LinkProperties,
-    /// The code of the owner's choice; without one it is drawn.
+    /// The code of the owner's choice; without it, a code is drawn.
     pub custom_code: Option<CustomCode>,
     /// Clicks that another service counted for it.
     pub clicks: u64,
@@ -104,13 +106,13 @@ pub struct LinkRequest {
 pub enum LinkStatus {
     /// It redirects.
     Active,
-    /// Its owner switched it off.
+    /// Its owner paused it.
     Inactive,
-    /// Its time is over.
+    /// It has expired.
     Expired,
-    /// It has redirected as often as it may.
+    /// Its click limit is reached.
     UsedUp,
-    /// The service's administrators took it away.
+    /// The service's administrators removed it.
     Removed,
 }
 
@@ -148,7 +150,7 @@ pub struct LinkTarget {
     pub id: LinkId,
     /// Where it leads.
     pub target: TargetUrl,
-    /// An inactive link does not redirect, nor does a removed one, which is inactive for versions that know no removals.
+    /// An inactive link does not redirect. A removed link is inactive, too.
     pub is_active: bool,
     /// The status of its answers, if it was removed.
     pub removed: Option<RemovalStatus>,
@@ -158,4 +160,69 @@ pub struct LinkTarget {
     pub is_limited: bool,
     /// Whether a visitor's query is added to that of the target.
     pub forward_query: bool,
+}
+
+impl LinkTarget {
+    /// An active link that has nothing but a target.
+    #[must_use]
+    pub fn of(id: LinkId, target: TargetUrl) -> Self {
+        Self {
+            id,
+            target,
+            is_active: true,
+            removed: None,
+            expires_at: None,
+            is_limited: false,
+            forward_query: false,
+        }
+    }
+
+    /// How it redirects.
+    #[must_use]
+    pub fn options(&self) -> RedirectOptions {
+        RedirectOptions {
+            is_limited: self.is_limited,
+            forward_query: self.forward_query,
+        }
+    }
+}
+
+/// How a link redirects, besides where to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RedirectOptions {
+    /// Whether the database grants each click.
+    pub is_limited: bool,
+    forward_query: bool,
+}
+
+impl RedirectOptions {
+    /// The part of a visitor's query that is added to the target: all of it, or nothing.
+    #[must_use]
+    pub fn forwarded(self, query: Option<&str>) -> Option<&str> {
+        query.filter(|_| self.forward_query)
+    }
+
+    /// The options with these letters; `None` for any text that is not written by [`Display`].
+    #[must_use]
+    pub fn from_letters(mut letters: &str) -> Option<Self> {
+        let mut has = |letter: char| {
+            let rest = letters.strip_prefix(letter);
+            letters = rest.unwrap_or(letters);
+            rest.is_some()
+        };
+        let options = Self {
+            is_limited: has('l'),
+            forward_query: has('q'),
+        };
+        letters.is_empty().then_some(options)
+    }
+}
+
+impl Display for RedirectOptions {
+    /// A letter for each: `l` (limited), `q` (a visitor's query is added).
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let letters = [(self.is_limited, "l"), (self.forward_query, "q")];
+        let mut set = letters.iter().filter(|(is_set, _)| *is_set);
+        set.try_for_each(|(_, letter)| formatter.write_str(letter))
+    }
 }

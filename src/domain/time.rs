@@ -10,9 +10,11 @@ use std::time::{Duration, SystemTime};
 
 use jiff::SignedDuration;
 use jiff::fmt::temporal::Pieces;
+use serde::{Deserialize, Serialize};
 
 /// A moment in microseconds, the precision that both databases keep; from the year -9999 to 9999.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Timestamp(jiff::Timestamp);
 
 /// Why a text is not a timestamp; its text is for the client, after the field's name.
@@ -131,6 +133,20 @@ impl FromStr for Timestamp {
         Self::from_micros(parsed.as_microsecond())
             .filter(|moment| moment.micros() >= YEAR_0)
             .ok_or(InvalidTimestamp::OutOfRange)
+    }
+}
+
+impl TryFrom<String> for Timestamp {
+    type Error = InvalidTimestamp;
+
+    fn try_from(text: String) -> Result<Self, InvalidTimestamp> {
+        text.parse()
+    }
+}
+
+impl From<Timestamp> for String {
+    fn from(moment: Timestamp) -> Self {
+        moment.to_string()
     }
 }
 

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use super::entry::Entry;
 use super::reading::{ReadLink, Reading};
 use super::record::{Column, Record};
-use crate::domain::unknown_name;
+use crate::domain::{FieldEdit, unknown_name};
 
 /// How an export is read. Names are those of its service; `Long URL` and `long_url` are the same.
 pub struct Format {
     /// The format, as in "is this an export of Kutt?".
     pub(super) name: &'static str,
-    /// Names of the target, one of which has to be there.
+    /// Names of the target. A file has at least one of them.
     pub(super) target: &'static [&'static str],
     /// Names of the code.
     pub(super) codes: &'static [&'static str],
-    /// Links may be without one.
+    /// Whether links may lack a code.
     pub(super) may_lack_code: bool,
-    /// All columns, if another one is a mistake.
+    /// All columns, if any other column is a mistake.
     pub(super) known: Option<fn() -> Vec<&'static str>>,
     /// This service wrote it, or a person in its form: formulas in tables have an apostrophe before, and values are as strict as
     /// in the API.
@@ -45,7 +45,7 @@ impl Format {
         } = entry;
         let mut reading = Reading::new(&record, fault, self.is_own);
         match reading.text("target_url", self.target) {
-            Some(target) => reading.link.target_url = target,
+            Some(target) => reading.link.fields.target_url = FieldEdit::Set(target),
             None => reading.refuse(self.missing(&record, self.target)),
         }
         (self.link)(&mut reading);
@@ -113,7 +113,7 @@ impl Format {
         format!("the header line has no column `{}`", names.join("` or `"))
     }
 
-    /// Names of which one of each group has to be there.
+    /// Groups of names. A file has at least one name of each group.
     fn needed(&self) -> impl Iterator<Item = &'static [&'static str]> {
         let codes = (!self.may_lack_code).then_some(self.codes);
         [self.target].into_iter().chain(codes)
@@ -124,7 +124,7 @@ impl Format {
         record.find(self.target).is_some()
     }
 
-    /// An entry without such a value is likely one of another format.
+    /// An entry without such a value is likely of another format.
     fn missing(&self, record: &Record, names: &[&str]) -> String {
         if let Some(column) = record.column(names) {
             return format!("{column}: must not be empty");

@@ -1,6 +1,6 @@
 //! Administration: roles, passwords, and the audit.
 
-use super::engine::Connection;
+use super::connection::Connection;
 use super::sql::{Row, query};
 use super::{Store, StoreError};
 use crate::domain::{AuditEntry, Newest, NewestWanted, Principal, Timestamp, TokenKey, UserId};

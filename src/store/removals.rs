@@ -1,7 +1,7 @@
 //! Removals: what administrators take away, and what they revoke.
 
 use super::administration::note;
-use super::engine::Connection;
+use super::connection::Connection;
 use super::removal_steps::set_covered;
 use super::sql::{Query, Row, query, query_of_each};
 use super::{Actor, Change, Store, StoreError};

@@ -74,7 +74,7 @@ async fn link_to(store: &Store, owner: Principal, target: &str, address: &str) -
         address: Some(address),
         ..NewLink::new(&code, &properties, owner, SystemClock.now())
     };
-    store.links.create_link(new, 0).await.unwrap();
+    store.create_link(new, 0).await.unwrap();
     code
 }
 
@@ -118,7 +118,7 @@ both_stores! {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
         remove(&store, "link", code.as_str(), RemovalStatus::Gone).await;
-        let edited = store.links.edit_link(owner, &code, &|link| {
+        let edited = store.edit_link(owner, &code, &|link| {
             assert_eq!(link.removed, Some(RemovalStatus::Gone));
             None
         }, SystemClock.now());
@@ -132,7 +132,7 @@ both_stores! {
         assert!(delete_link(&store, owner, &code).await.is_some());
         let properties = plain();
         let new = NewLink { is_chosen: true, ..NewLink::new(&code, &properties, owner, SystemClock.now()) };
-        assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
+        assert!(matches!(store.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
     }
 
     async fn a_link_is_removed_while_one_removal_covers_it(store) {
@@ -150,7 +150,7 @@ both_stores! {
         assert_eq!(state(&store, &code).await, FOLLOWED);
     }
 
-    async fn links_are_looked_through_twice_and_then_no_more(store) {
+    async fn links_are_scanned_twice_and_then_no_more(store) {
         let owner = user(&store).await;
         let first = link_to(&store, owner, "https://bad.example/", "198.51.100.7").await;
         let good = link_to(&store, owner, "https://good.example/", "198.51.100.7").await;
@@ -228,7 +228,7 @@ both_stores! {
         assert_eq!(store.seen_links(&numbers).await.unwrap()[0].address, None);
     }
 
-    async fn another_blocklist_has_all_links_looked_at_anew(store) {
+    async fn another_blocklist_has_all_links_scanned_again(store) {
         let owner = user(&store).await;
         let now = SystemClock.now();
         assert!(!store.begin_blocklist("", now).await.unwrap(), "there was none");

@@ -2,21 +2,15 @@
 
 use super::{OpenError, StoreSettings};
 
-mod bulk_links;
 mod click_limits;
 mod clicks;
-mod created_links;
 mod database;
-mod deleted_links;
 mod detail_lock;
 mod detail_room;
 mod details;
-mod edited_links;
 mod history;
 mod ledger;
-mod links;
 mod migrate;
-mod outbox;
 mod owner_series;
 mod pool;
 mod removed_details;
@@ -24,13 +18,13 @@ mod replica;
 mod seen;
 mod series;
 mod server;
-mod session;
+pub(super) mod session;
 
 use pool::Pool;
 
+pub(super) use clicks::{count_clicks, written_clicks};
 pub(super) use history::{CHECKS, unchecked};
 pub(super) use seen::Seen;
-pub(super) use session::Session;
 
 pub use migrate::migrate_postgres;
 pub use replica::{PostgresReplica, WalPosition};

@@ -19,7 +19,9 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::server::{Connections, MARK, Server, direct_pool, has_code, options, pool};
 use super::session::Session;
-use crate::store::engine::{Connection, affected_in_postgres, row_of_postgres, rows_of_postgres};
+use crate::store::connection::{
+    Connection, affected_in_postgres, row_of_postgres, rows_of_postgres,
+};
 use crate::store::failure::{refused, unreachable};
 use crate::store::permits::{Permit, Permits, searches_at_once};
 use crate::store::sql::{Query, Row, Turn};

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::presence::Presence;
 use crate::store::StoreError;
-use crate::store::engine::{affected_in_sqlite, row_of_sqlite, rows_of_sqlite};
+use crate::store::connection::{affected_in_sqlite, row_of_sqlite, rows_of_sqlite};
 use crate::store::failure::{of_pool, unreachable};
 use crate::store::permits::{Permit, Permits, searches_at_once};
 use crate::store::sql::{Query, Row, Turn};

@@ -1,0 +1,121 @@
+//! The value of a field, by its kind: it is read from a text and shown as a text without the name of the field.
+
+use std::convert::Infallible;
+use std::fmt::{self, Display, Formatter};
+
+use serde::de::{IgnoredAny, MapAccess};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{FieldEdit, MaxClicks, StartingClicks, Timestamp};
+
+/// The value of a field, by the kind of the field.
+#[derive(Debug)]
+pub enum Value<'a> {
+    /// A text, which is checked later if there are rules for it.
+    Text(&'a mut FieldEdit<String>),
+    /// Several texts.
+    Words(&'a mut FieldEdit<Vec<String>>),
+    /// A time.
+    Moment(&'a mut FieldEdit<Timestamp>),
+    /// A number from 1 up.
+    Limit(&'a mut FieldEdit<MaxClicks>),
+    /// A number from 0 up.
+    Count(&'a mut FieldEdit<StartingClicks>),
+    /// True or false.
+    Flag(&'a mut FieldEdit<bool>),
+    /// Nothing that is of interest.
+    Ignored(&'a mut FieldEdit<Ignored>),
+}
+
+impl Value<'_> {
+    /// Whether the field stays as it is.
+    pub(super) fn is_kept(&self) -> bool {
+        match self {
+            Self::Text(value) => value.is_kept(),
+            Self::Words(value) => value.is_kept(),
+            Self::Moment(value) => value.is_kept(),
+            Self::Limit(value) => value.is_kept(),
+            Self::Count(value) => value.is_kept(),
+            Self::Flag(value) => value.is_kept(),
+            Self::Ignored(value) => value.is_kept(),
+        }
+    }
+
+    /// Sets it to the next value of an object.
+    pub(super) fn read<'de, M: MapAccess<'de>>(self, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::Text(value) => *value = map.next_value()?,
+            Self::Words(value) => *value = map.next_value()?,
+            Self::Moment(value) => *value = map.next_value()?,
+            Self::Limit(value) => *value = map.next_value()?,
+            Self::Count(value) => *value = map.next_value()?,
+            Self::Flag(value) => *value = map.next_value()?,
+            Self::Ignored(value) => *value = map.next_value()?,
+        }
+        Ok(())
+    }
+
+    /// Sets it to what a text says.
+    pub(super) fn set(self, name: &str, text: FieldEdit<String>) -> Result<(), String> {
+        match self {
+            Self::Text(value) => *value = text,
+            Self::Words(value) => {
+                *value = parsed(name, text, |raw| {
+                    Ok::<_, Infallible>(raw.split(',').map(str::to_owned).collect())
+                })?;
+            }
+            Self::Moment(value) => *value = parsed(name, text, str::parse)?,
+            Self::Limit(value) => *value = parsed(name, text, str::parse)?,
+            Self::Count(value) => *value = parsed(name, text, str::parse)?,
+            Self::Flag(value) => {
+                let flag = |raw: &str| raw.parse::<bool>().map_err(|_| "must be true or false");
+                *value = parsed(name, text, flag)?;
+            }
+            Self::Ignored(_) => {}
+        }
+        Ok(())
+    }
+}
+
+fn parsed<T, E: Display>(
+    name: &str,
+    text: FieldEdit<String>,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<FieldEdit<T>, String> {
+    let parsed = text.parsed(|raw| parse(&raw).map(Some));
+    parsed.map_err(|error| format!("{name}: {error}"))
+}
+
+impl Display for Value<'_> {
+    /// As a table has it: empty if the field is not given.
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        fn shown<T: Display>(value: &FieldEdit<T>, formatter: &mut Formatter<'_>) -> fmt::Result {
+            (value.as_given()).map_or(Ok(()), |value| value.fmt(formatter))
+        }
+        match self {
+            Self::Text(value) => shown(value, formatter),
+            Self::Words(FieldEdit::Set(words)) => formatter.write_str(&words.join(",")),
+            Self::Moment(value) => shown(value, formatter),
+            Self::Limit(value) => shown(value, formatter),
+            Self::Count(value) => shown(value, formatter),
+            Self::Flag(value) => shown(value, formatter),
+            Self::Words(_) | Self::Ignored(_) => Ok(()),
+        }
+    }
+}
+
+/// A value that is read over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "IgnoredAny")]
+pub struct Ignored;
+
+impl From<IgnoredAny> for Ignored {
+    fn from(_: IgnoredAny) -> Self {
+        Self
+    }
+}
+
+/// An error in the words that its type has for the client.
+pub(super) fn sentence(error: impl std::error::Error) -> String {
+    error.to_string()
+}
