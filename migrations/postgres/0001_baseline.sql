@@ -145,7 +145,8 @@ CREATE TABLE links (
     removed_status bigint
 );
 
--- Links of accounts that are there; the others are unknown already, and wait for their removal.
+-- Links of accounts that are there; the others are unknown already, and wait for their removal. A migration that adds a
+-- column to the links replaces this view, which has the columns of the moment at which it was made.
 CREATE VIEW live_links AS
     SELECT * FROM links WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
 
@@ -227,7 +228,7 @@ CREATE TABLE deleted_links (
 CREATE FUNCTION link_changed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     -- The links of a deleted account were announced with it.
-    IF NOT EXISTS (SELECT FROM deleted_users WHERE user_id = OLD.owner_id) THEN
+    IF TG_OP = 'UPDATE' OR NOT EXISTS (SELECT FROM deleted_users WHERE user_id = OLD.owner_id) THEN
         INSERT INTO link_changes (short_code) VALUES (OLD.short_code);
     END IF;
     IF TG_OP = 'DELETE' THEN

@@ -190,11 +190,8 @@ impl Store {
             .bind(user)
             .bind(address)
             .bind(MAX_KNOWN_ADDRESSES - 1);
-        let noted = self.engine.transaction(async |connection| {
-            connection.execute(note).await?;
-            connection.execute(forget_oldest).await
-        });
-        noted.await.map(drop)
+        self.engine.execute(note).await?;
+        self.engine.execute(forget_oldest).await.map(drop)
     }
 
     /// Whether an address, as a hash, logged in to the account with this e-mail address before.

@@ -126,17 +126,19 @@ impl Store {
         before: Timestamp,
         limit: u32,
     ) -> Result<u64, StoreError> {
+        // Rows are made in the order of their numbers, and so this needs no index by time.
         let prune = query(match kept {
-            // Links are made in the order of their numbers, and so this needs no index by time.
             Kept::Addresses => {
-                "DELETE FROM link_addresses WHERE noted_at < $1
-                 AND link_id IN (SELECT link_id FROM link_addresses ORDER BY link_id LIMIT $2)"
+                "DELETE FROM link_addresses WHERE noted_at < $1 AND link_id <= (
+                     SELECT max(link_id) FROM (SELECT link_id FROM link_addresses ORDER BY link_id LIMIT $2) AS first)"
             }
             Kept::Reports => {
-                "DELETE FROM reports WHERE id IN (SELECT id FROM reports WHERE reported_at < $1 LIMIT $2)"
+                "DELETE FROM reports WHERE reported_at < $1 AND id <= (
+                     SELECT max(id) FROM (SELECT id FROM reports ORDER BY id LIMIT $2) AS first)"
             }
             Kept::Audit => {
-                "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 LIMIT $2)"
+                "DELETE FROM audit_log WHERE at < $1 AND id <= (
+                     SELECT max(id) FROM (SELECT id FROM audit_log ORDER BY id LIMIT $2) AS first)"
             }
         });
         self.engine.execute(prune.bind(before).bind(limit)).await

@@ -13,8 +13,10 @@ macro_rules! columns {
         impl Column for $type {
             fn read(row: &Row, name: &str) -> Result<Self, StoreError> {
                 let $value: $stored = row.get(name)?;
-                let read: Option<Self> = $read;
-                read.ok_or_else(|| StoreError::Unexpected(format!("invalid value in the column {name}")))
+                $read.ok_or_else(|| {
+                    let value = row.get::<$stored>(name);
+                    StoreError::Unexpected(format!("invalid value in the column {name}: {value:?}"))
+                })
             }
         }
     )+};
@@ -32,12 +34,20 @@ columns! {
     Tags: String, json => tags(&json);
     TargetUrl: String, url => Some(TargetUrl::from_stored(&url));
     Timestamp: i64, micros => Timestamp::from_micros(micros);
-    TokenKey: Vec<u8>, bytes => TokenKey::from_bytes(&bytes);
     u64: i64, count => Some(count.unsigned_abs());
     UserId: i64, number => Some(UserId(number));
 }
 
-/// A title; an empty text is none.
+/// No message has it.
+impl Column for TokenKey {
+    fn read(row: &Row, name: &str) -> Result<Self, StoreError> {
+        let bytes: Vec<u8> = row.get(name)?;
+        let invalid = || StoreError::Unexpected(format!("invalid key in the column {name}"));
+        TokenKey::from_bytes(&bytes).ok_or_else(invalid)
+    }
+}
+
+/// An empty text is stored for a link without a title.
 impl Column for Option<Title> {
     fn read(row: &Row, name: &str) -> Result<Self, StoreError> {
         let title: String = row.get(name)?;
@@ -45,7 +55,7 @@ impl Column for Option<Title> {
     }
 }
 
-/// Most links have none.
+/// Most links have no tags.
 fn tags(json: &str) -> Option<Tags> {
     let tags = if json == "[]" {
         Vec::new()

@@ -12,7 +12,7 @@ use super::connection::Connection;
 use super::engine::Engine;
 use super::properties::{self, COLUMNS, GIVEN, row};
 use super::requests::note_request;
-use super::sql::{Query, Row, query, query_of_each};
+use super::sql::{Query, Row, Turn, query};
 use super::{
     Change, ClickDetails, CreateLinkError, CreatedLink, CreatedOfMany, DetailedClicks, NewLink,
     Outcome, Store, StoreError,
@@ -28,27 +28,22 @@ const TRIES: u32 = 3;
 /// The links `$1` of the owner `$2`, who has at most `$5` links before. A statement waits for another one that takes the same
 /// code at that moment.
 static INSERT: LazyLock<[String; 2]> = LazyLock::new(|| {
-    let insert = |given: &str, is_checked: &str, lock: &str| {
+    let insert = |given: &str, lock: &str| {
         let columns = &*COLUMNS;
         format!(
             "INSERT INTO links (short_code, owner_id, created_at, {columns})
              SELECT short_code, $2, $4, {columns} FROM {given}
-             WHERE EXISTS (SELECT 1 FROM account_keys WHERE user_id = $2 AND key = $3) {is_checked}
+             WHERE EXISTS (SELECT 1 FROM account_keys WHERE user_id = $2 AND key = $3)
+             AND EXISTS (SELECT 1 FROM checked_server)
              AND (SELECT links FROM link_totals WHERE owner_id = $2 {lock}) <= $5
-             AND NOT EXISTS (
+             AND (
                  SELECT 1 FROM retired_codes
-                 WHERE short_code = given.short_code AND NOT ($6 AND owner_id IS NOT DISTINCT FROM $2))
+                 WHERE short_code = given.short_code AND NOT ($6 AND owner_id IS NOT DISTINCT FROM $2)) IS NULL
              ORDER BY place ON CONFLICT (short_code) DO NOTHING RETURNING id, short_code"
         )
     };
-    // A server that was started since the last check gives out no ids.
-    let is_checked =
-        "AND EXISTS (SELECT 1 FROM database_history WHERE checked_on = pg_postmaster_start_time())";
     let [postgres, sqlite] = &*GIVEN;
-    [
-        insert(postgres, is_checked, "FOR UPDATE"),
-        insert(sqlite, "", ""),
-    ]
+    [insert(postgres, "FOR UPDATE"), insert(sqlite, "")]
 });
 
 static INSERT_LINKS: LazyLock<Query<'static>> = LazyLock::new(|| {
@@ -72,18 +67,12 @@ static INSERT_AT_ONCE: LazyLock<Query<'static>> = LazyLock::new(|| {
 });
 
 /// Why no link could be created, for the owner `$1` and the code `$3`.
-macro_rules! why_refused {
-    ($is_checked:literal) => {
-        concat!(
-            "SELECT links, ",
-            $is_checked,
-            " AS is_checked, EXISTS (SELECT 1 FROM links WHERE short_code = $3) OR EXISTS (
-                 SELECT 1 FROM retired_codes
-                 WHERE short_code = $3 AND NOT ($4 AND owner_id IS NOT DISTINCT FROM $1)) AS is_taken
-             FROM account_keys JOIN link_totals ON owner_id = user_id WHERE user_id = $1 AND key = $2"
-        )
-    };
-}
+const WHY_REFUSED: &str = "
+    SELECT links, EXISTS (SELECT 1 FROM checked_server) AS is_checked,
+        EXISTS (SELECT 1 FROM links WHERE short_code = $3) OR EXISTS (
+            SELECT 1 FROM retired_codes
+            WHERE short_code = $3 AND NOT ($4 AND owner_id IS NOT DISTINCT FROM $1)) AS is_taken
+    FROM account_keys JOIN link_totals ON owner_id = user_id WHERE user_id = $1 AND key = $2";
 
 impl Store {
     /// Creates an active link of an owner who has fewer than `max_links` (0: any number), exactly so under concurrency, too. The
@@ -134,7 +123,12 @@ impl Store {
     ) -> Result<(), CreateLinkError> {
         match self.insert(links, max_links).await {
             Ok(created) => outcomes.extend(created),
-            // None of them is created, because they do not all fit, or the first of them is taken.
+            // Nothing was created: not all links fit, or the first code is taken, and so are most likely all.
+            Err(CreateLinkError::CodeTaken)
+                if links.len() > 1 && self.all_are_taken(links).await? =>
+            {
+                outcomes.extend(links.iter().map(|_| Err(CreateLinkError::CodeTaken)));
+            }
             Err(CreateLinkError::CodeTaken | CreateLinkError::QuotaReached) if links.len() > 1 => {
                 for link in links.chunks(1) {
                     if let Some(Err(full @ CreateLinkError::QuotaReached)) = outcomes.last() {
@@ -150,6 +144,15 @@ impl Store {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    async fn all_are_taken(&self, links: &[NewLink<'_>]) -> Result<bool, StoreError> {
+        let codes: Vec<_> = links.iter().map(|link| link.code).collect();
+        let Some(first) = links.first() else {
+            return Ok(true);
+        };
+        let taken = self.taken_codes(first.owner.user, &codes).await?;
+        Ok(codes.iter().all(|code| taken.contains(*code)))
     }
 
     /// Creates the links whose codes are free, if all links fit; or says why it creates none of them.
@@ -186,7 +189,7 @@ impl Store {
         Err(not_created())
     }
 
-    /// The outcomes; none of them if no link is created.
+    /// The outcomes; empty if no link is created.
     async fn try_to_insert(
         &self,
         first: &NewLink<'_>,
@@ -215,26 +218,29 @@ impl Store {
         most_before: i64,
     ) -> Result<Vec<Outcome>, CreateLinkError> {
         let insert = with_values(&INSERT_LINKS, given, first, most_before);
-        let inserted = self.engine.transaction(async |connection| {
-            let created = connection.all(insert).await?;
-            if created.is_empty() {
-                return Ok(Vec::new());
-            }
-            if let Some(address) = first.address {
-                keep_address(connection, &created, address, first.created_at).await?;
-            }
-            let changes = if first.is_chosen {
-                announce(connection, &created).await?
-            } else {
-                HashMap::new()
-            };
-            let outcomes = outcomes(links, &created, &changes)?;
-            if let (Some(request), Some(Ok(made))) = (first.request, outcomes.first()) {
-                note_request(connection, first, request, made.id).await?;
-            }
-            count_clicks(connection, links, &outcomes).await?;
-            Ok(outcomes)
-        });
+        // Clients that may repeat a request wait for a permit as the others do.
+        let inserted = self
+            .engine
+            .transaction_in_turn(Turn::WithPermit, async |connection| {
+                let created = connection.all(insert).await?;
+                if created.is_empty() {
+                    return Ok(Vec::new());
+                }
+                if let Some(address) = first.address {
+                    keep_address(connection, &created, address, first.created_at).await?;
+                }
+                let changes = if first.is_chosen {
+                    announce(connection, &created).await?
+                } else {
+                    HashMap::new()
+                };
+                let outcomes = outcomes(links, &created, &changes)?;
+                if let (Some(request), Some(Ok(made))) = (first.request, outcomes.first()) {
+                    note_request(connection, first, request, made.id).await?;
+                }
+                count_clicks(connection, links, &outcomes).await?;
+                Ok(outcomes)
+            });
         inserted.await
     }
 }
@@ -279,11 +285,8 @@ fn with_values<'q>(
 }
 
 fn why_refused<'q>(link: &'q NewLink<'_>) -> Query<'q> {
-    let find = query_of_each(
-        why_refused!("(SELECT checked_on = pg_postmaster_start_time() FROM database_history)"),
-        why_refused!("true"),
-    );
-    find.bind(link.owner.user)
+    query(WHY_REFUSED)
+        .bind(link.owner.user)
         .bind(&link.owner.key)
         .bind(link.code)
         .bind(link.is_chosen)

@@ -90,7 +90,7 @@ impl Store {
                     .bind(link.value.id)
                     .bind(now);
                 connection.execute(update).await?;
-                change = Some(newest_change(connection, code).await?);
+                change = newest_change(connection, code).await?;
                 link.value.properties = properties;
                 link.value.updated_at = now;
             }
@@ -134,7 +134,8 @@ impl Store {
             if connection.execute(delete).await? == 0 {
                 return Ok(Deleted::NotFound);
             }
-            newest_change(connection, code).await.map(Deleted::Done)
+            let change = newest_change(connection, code).await?;
+            Ok::<_, StoreError>(change.map_or(Deleted::NotFound, Deleted::Done))
         });
         let deleted = deleted.await?;
         if let (Deleted::Done(_), Some(seen)) = (&deleted, self.engine.seen()) {
@@ -195,24 +196,23 @@ impl Store {
              SELECT max(link_id) AS last, count(*) AS links FROM batch",
         );
         let uncount = uncount.bind(after.map_or(-1, LinkId::number)).bind(limit);
-        let looked_at = self.engine.write(uncount).await?;
-        match looked_at.first() {
-            Some(looked_at) if looked_at.get::<i64>("links")? == i64::from(limit) => {
-                looked_at.get("last")
+        let scanned = self.engine.write(uncount).await?;
+        match scanned.first() {
+            Some(scanned) if scanned.get::<i64>("links")? == i64::from(limit) => {
+                scanned.get("last")
             }
             _ => Ok(None),
         }
     }
 }
 
-/// The change that a trigger has just noted. The link was locked before, so it is the newest one of its code.
+/// The change that a trigger has just noted. The link was locked before, so it is the newest one of its code. `None` if its
+/// account is deleted at this moment: the changes of its links are announced with it.
 async fn newest_change(
     connection: &mut Connection<'_>,
     code: &ShortCode,
-) -> Result<Change, StoreError> {
+) -> Result<Option<Change>, StoreError> {
     let find = query("SELECT max(number) AS number FROM link_changes WHERE short_code = $1");
-    let found = connection.optional(find.bind(code)).await?;
-    let number = found.map(|row| row.get("number")).transpose()?;
-    let missing = || StoreError::Unexpected("a change of a link is missing in the outbox".into());
-    Ok(Change::of(number.ok_or_else(missing)?, code))
+    let number: Option<i64> = connection.one(find.bind(code)).await?.get("number")?;
+    Ok(number.map(|number| Change::of(number, code)))
 }

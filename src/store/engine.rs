@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::StoreError;
 use super::connection::{Connection, Response};
 use super::postgres::{CHECKS, PostgresStore, Seen, unchecked};
-use super::sql::{Query, Row};
+use super::sql::{Query, Row, Turn};
 use super::sqlite::SqliteStore;
 
 /// The database; cheap to clone.
@@ -75,8 +75,17 @@ impl Engine {
         &self,
         call: impl AsyncFnOnce(&mut Connection<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
+        self.transaction_in_turn(Turn::First, call).await
+    }
+
+    /// The same, in Postgres with a connection in this turn. SQLite has one writer.
+    pub(super) async fn transaction_in_turn<T, E: From<StoreError>>(
+        &self,
+        turn: Turn,
+        call: impl AsyncFnOnce(&mut Connection<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
         match self {
-            Self::Postgres(store) => store.pool.transaction_of(call).await,
+            Self::Postgres(store) => store.pool.transaction_of(turn, call).await,
             Self::Sqlite(store) => {
                 let mut writer = store.writer.get().await?;
                 let mut transaction = writer.begin_immediate().await?;

@@ -145,7 +145,9 @@ impl Store {
         };
         let last: Option<String> = found.get("last_used_on")?;
         if last.is_none_or(|last| *last < *day) {
-            let note = query("UPDATE api_keys SET last_used_on = $2 WHERE id = $1");
+            let note = query(
+                "UPDATE api_keys SET last_used_on = $2 WHERE id = $1 AND (last_used_on IS NULL OR last_used_on < $2)",
+            );
             let note = note.bind(found.get::<i64>("id")?).bind(day);
             self.engine.execute(note).await?;
         }

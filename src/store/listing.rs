@@ -8,7 +8,7 @@ use crate::domain::{Link, Principal, Timestamp, UserId};
 
 impl Store {
     /// Up to `limit` links of an owner, newest first (`created_at` falling, then `id` falling),
-    /// from just after `after`. None of an owner whose account is gone or has
+    /// from just after `after`. Empty if the owner's account is gone or has
     /// another key.
     ///
     /// # Errors
@@ -32,8 +32,8 @@ impl Store {
         links(owner.user, &self.engine.read(find).await?)
     }
 
-    /// Up to `limit` active links of an owner that end after `now`, those that end first at the beginning. None of an owner
-    /// whose account is gone or has another key.
+    /// Up to `limit` active links of an owner that end after `now`, the earliest end first. Empty if the owner's
+    /// account is gone or has another key.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -74,7 +74,7 @@ impl Store {
         let find = values.query(format!(
             "{IN_ONE_TEXT} (SELECT created_at AS key, id, {clicks} AS text FROM links
                  WHERE owner_id = {owner} AND (created_at, id) > ({key}, {id})
-                 ORDER BY created_at, id LIMIT {limit}) AS looked_at"
+                 ORDER BY created_at, id LIMIT {limit}) AS scanned"
         ));
         let rows = self.in_one_text(find).await?;
         scanned::written_clicks(rows.as_deref()).await

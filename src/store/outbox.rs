@@ -97,7 +97,7 @@ impl Store {
         numbers: &[i64],
         terms: &[i64],
     ) -> Result<bool, StoreError> {
-        // Instances without Redis read a published change for a while; a database of one process has none of them.
+        // Instances without Redis read a published change for a while; a database of one process has no such instances.
         let publish = query_of_each(
             concat!(
                 "UPDATE link_changes SET published_at = now_micros() WHERE published_at IS NULL AND ",

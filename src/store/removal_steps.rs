@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::connection::Connection;
+use super::outbox::change;
 use super::sql::{Query, Row, query, query_of_each};
 use super::{Change, Store, StoreError};
 use crate::domain::{RemovalId, Timestamp, UserId};
@@ -240,12 +241,11 @@ pub(super) async fn set_covered(
         "DELETE FROM link_removals
          WHERE removal_id = $1 AND link_id IN (SELECT CAST(value AS bigint) FROM json_each($2))",
     );
-    connection
-        .execute(cover.bind(removal).bind(to_cover))
-        .await?;
-    connection
-        .execute(restore.bind(removal).bind(to_restore))
-        .await?;
+    for (sql, links) in [(cover, to_cover), (restore, to_restore)] {
+        if !links.is_empty() {
+            connection.execute(sql.bind(removal).bind(links)).await?;
+        }
+    }
     let settle = query(
         "UPDATE links SET removed_status = (SELECT max(status) FROM link_removals WHERE link_id = links.id)
          WHERE id IN (SELECT CAST(value AS bigint) FROM json_each($1))
@@ -280,12 +280,5 @@ fn candidate(row: &Row) -> Result<Candidate, StoreError> {
         position: row.get("position")?,
         text: row.get("text")?,
         is_covered: row.get("is_covered")?,
-    })
-}
-
-fn change(row: &Row) -> Result<Change, StoreError> {
-    Ok(Change {
-        number: row.get("number")?,
-        code: Some(row.get("short_code")?),
     })
 }

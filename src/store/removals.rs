@@ -3,7 +3,7 @@
 use super::administration::note;
 use super::connection::Connection;
 use super::removal_steps::set_covered;
-use super::sql::{Query, Row, query, query_of_each};
+use super::sql::{Query, Row, query};
 use super::{Actor, Change, Store, StoreError};
 use crate::domain::{
     LinkId, Newest, NewestWanted, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
@@ -242,11 +242,8 @@ async fn ban(
     let keep_password = query(
         "INSERT INTO banned_users (user_id, password_hash, removal_id) SELECT id, password_hash, $2 FROM users WHERE id = $1",
     );
-    // Each database draws the key by a function of its own.
-    let end_tokens = query_of_each(
-        "UPDATE users SET password_hash = $2, token_key = DEFAULT WHERE id = $1",
-        "UPDATE users SET password_hash = $2, token_key = randomblob(16) WHERE id = $1",
-    );
+    let end_tokens =
+        query("UPDATE users SET password_hash = $2, token_key = randomblob(16) WHERE id = $1");
     for end in [
         keep_password.bind(user).bind(removal),
         end_tokens.bind(user).bind(NO_PASSWORD),
@@ -269,6 +266,15 @@ async fn revoked(
         "UPDATE removals SET revoked_at = $2, scan_position = CASE WHEN kind <> 'link' THEN 0 END, rescan_at = NULL
          WHERE id = $1 AND revoked_at IS NULL AND kind <> 'blocklist' RETURNING kind, value",
     );
+    // In the order of removals: what is covered, then the removal.
+    for lock in [
+        "SELECT 1 FROM links WHERE id IN (
+             SELECT link_id FROM link_removals JOIN removals ON removals.id = removal_id WHERE removals.id = $1 AND kind = 'link')
+         ORDER BY id FOR UPDATE",
+        "SELECT 1 FROM users WHERE id IN (SELECT user_id FROM banned_users WHERE removal_id = $1) FOR UPDATE",
+    ] {
+        connection.lock(query(lock).bind(id)).await?;
+    }
     let Some(row) = connection.optional(revoke.bind(id).bind(at)).await? else {
         return Ok(None);
     };

@@ -9,7 +9,7 @@ use crate::domain::{Link, LinkFilter, LinkId, LinkStatus, Principal, SearchTag, 
 
 impl Store {
     /// Looks at the next links of an owner, at most `limit` of them, in an order by moments. `used_up` goes by the clicks that
-    /// are written back. None of an owner whose account is gone or has another key.
+    /// are written back. Empty if the owner's account is gone or has another key.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -35,7 +35,7 @@ impl Store {
             "{IN_ONE_TEXT} (
                  SELECT links.created_at AS key, links.id AS id, CASE WHEN {matches} THEN {text} ELSE '' END AS text
                  FROM {tables} WHERE {scope}{from}{narrowed}
-                 ORDER BY {moment} {direction}, {id} {direction} LIMIT {limit}) AS looked_at"
+                 ORDER BY {moment} {direction}, {id} {direction} LIMIT {limit}) AS scanned"
         ));
         let rows = self.in_one_text(find.of_search()).await?;
         scanned(rows.as_deref(), filter.text.as_ref(), limit).await
@@ -43,7 +43,7 @@ impl Store {
 
     /// The positions of an owner's links of this tag and status in an order by the clicks that are written back, at most
     /// `limit` of them; the text is left out. Reads all such links of the owner, as an index of clicks would have to be changed
-    /// with every click that is written back: for owners of few. None of an owner whose account is gone or has another key.
+    /// with every click that is written back: for owners of few. Empty if the owner's account is gone or has another key.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -71,7 +71,7 @@ impl Store {
             "{IN_ONE_TEXT} (
                  SELECT {clicks} AS key, links.id AS id, '+' AS text
                  FROM {tables}{counted} WHERE {scope}{from}{narrowed} AND {matches}
-                 ORDER BY {clicks} {direction}, links.id {direction} LIMIT {limit}) AS looked_at"
+                 ORDER BY {clicks} {direction}, links.id {direction} LIMIT {limit}) AS scanned"
         ));
         let rows = self.in_one_text(find.of_search()).await?;
         scanned(rows.as_deref(), None, search.limit).await
@@ -95,14 +95,14 @@ impl Store {
         let find = values.query(format!(
             "{IN_ONE_TEXT} (
                  SELECT wanted.key, links.id AS id, CASE WHEN {matches} THEN {LINK_TEXT} ELSE '' END AS text
-                 FROM {wanted}) AS looked_at"
+                 FROM {wanted}) AS scanned"
         ));
         let rows = self.in_one_text(find.of_search()).await?;
         scanned(rows.as_deref(), filter.text.as_ref(), u32::MAX).await
     }
 
-    /// Those of the links with these numbers that are the owner's and match, in the order of the numbers. None of an owner
-    /// whose account is gone or has another key.
+    /// The owner's links among these numbers that match, in the order of the numbers. Empty if the owner's
+    /// account is gone or has another key.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -69,11 +69,8 @@ impl Store {
         )
         .bind(user)
         .bind(MAX_SESSIONS);
-        let done = self.engine.transaction(async |connection| {
-            connection.execute(begin).await?;
-            connection.execute(end_oldest).await
-        });
-        done.await.map(drop)
+        self.engine.execute(begin).await?;
+        self.engine.execute(end_oldest).await.map(drop)
     }
 
     /// The session with this hash; `None` if it has ended, or its account has another key by now.

@@ -1,7 +1,7 @@
 //! A statement, its values and its rows, over Postgres and SQLite.
 //!
 //! Both databases keep moments as microseconds and tags as JSON, and both read `$1`: so most statements are one text.
-//! SQLite's driver and that of Postgres are each compiled for this module only once, not for every statement.
+//! `connection.rs` runs them: so each driver is compiled only once, not for every statement.
 
 use std::borrow::Cow;
 

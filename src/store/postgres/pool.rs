@@ -199,9 +199,10 @@ impl Pool {
     /// As [`Pool::run`], and those of the call.
     pub(in crate::store) async fn transaction_of<T, E: From<StoreError>>(
         &self,
+        turn: Turn,
         call: impl AsyncFnOnce(&mut Connection<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let lease = self.lease(Turn::First, true).await;
+        let lease = self.lease(turn, true).await;
         let mut lease = lease.map_err(StoreError::from)?;
         let ends_at = lease.ends_at;
         let mut connection = Connection::of_postgres(lease.session());
@@ -304,6 +305,8 @@ impl Pool {
             }
             match failure {
                 None => lease.give_back(),
+                // The roll-back was answered.
+                Some(error) if lease.is_transaction && !is_read_only(error) => lease.give_back(),
                 Some(error) => self.settle(lease, error).await,
             }
             Ok(())
