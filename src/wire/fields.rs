@@ -36,7 +36,8 @@ const ANY: &[DocumentKind] = &[Query, Object, Bulk, Form, Table, Patch];
 
 link_fields! {
     /// Absolute `http` or `https` URL of at most 2048 bytes: without control characters, without user name or password, and not on
-    /// this service's own host. It is stored and returned exactly as given. Required of a new link.
+    /// this service's own host. It is stored and returned exactly as given. A new link requires it. In a query it is percent-encoded,
+    /// as every parameter; in `POST /urls/bulk` it may have letters beyond ASCII, as in an export.
     #[schema(value_type = String, example = "https://example.org/a/long/path", format = "uri", max_length = 2048)]
     target_url: Text(String), ANY;
     /// A code of your choice, in exactly this case.

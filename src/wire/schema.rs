@@ -57,7 +57,12 @@ fn adapt(document: DocumentKind, field: &str, schema: &mut RefOr<Schema>) {
             let text = ObjectBuilder::new().schema_type(Type::String);
             *schema = text.description(description).into();
         }
-        (DocumentKind::Query, "view", schema) => *schema = ViewWord::schema(),
+        (DocumentKind::Query, "view", schema) => {
+            *schema = ViewWord::schema();
+            if let RefOr::T(Schema::Object(view)) = schema {
+                view.description = Some("`full`: the response has all fields of the link.".into());
+            }
+        }
         // Letters beyond ASCII, which an export may have, are in no URI.
         (DocumentKind::Bulk, "target_url", RefOr::T(Schema::Object(target))) => {
             target.format = None;
