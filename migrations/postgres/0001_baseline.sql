@@ -12,6 +12,11 @@ CREATE FUNCTION json_each(list text) RETURNS TABLE (value text) LANGUAGE sql IMM
     SELECT json_array_elements_text(list::json);
 $$;
 
+-- As SQLite has it: up to 32 bytes that nobody can guess.
+CREATE FUNCTION randomblob(bytes integer) RETURNS bytea LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+    SELECT substring(sha256(uuid_send(gen_random_uuid())) FOR bytes);
+$$;
+
 -- # The database
 
 -- Names this database among all, so that no instance takes the clicks of another database out of a Redis that both were given.
@@ -19,7 +24,7 @@ CREATE TABLE installation (
     only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     id       text NOT NULL
 );
-INSERT INTO installation (id) VALUES (md5(random()::text || random()::text || clock_timestamp()::text));
+INSERT INTO installation (id) VALUES (encode(randomblob(16), 'hex'));
 
 -- One line of states of this database. A new history begins where the database may have gone back: a standby that lagged took
 -- over, or a backup was restored. Then links that are cached may be gone, and ids that were given out would come again.
@@ -33,7 +38,11 @@ CREATE TABLE database_history (
     -- How many ids of links were left out because the database may have gone back. The others are of links that were made.
     link_ids_left_out bigint      NOT NULL DEFAULT 0
 );
-INSERT INTO database_history (id) VALUES (md5(random()::text || random()::text || clock_timestamp()::text));
+INSERT INTO database_history (id) VALUES (encode(randomblob(16), 'hex'));
+
+-- Has a row only on a server that was checked since it was started. Statements that give ids out read it.
+CREATE VIEW checked_server AS
+    SELECT server FROM database_history WHERE checked_on = pg_postmaster_start_time();
 
 -- Where this server is. One that does not say is told apart from others by the time of its start.
 CREATE FUNCTION server_position(OUT server text, OUT bytes bigint) LANGUAGE plpgsql AS $$
@@ -57,9 +66,9 @@ CREATE TABLE users (
     created_at    bigint NOT NULL,
     -- Names an account in its tokens beside the id: an id comes again if the database is restored from a backup, and the
     -- token of the account that had it must not be the next one's. Another key ends all tokens of an account:
-    -- UPDATE users SET token_key = DEFAULT WHERE id = …
+    -- UPDATE users SET token_key = randomblob(16) WHERE id = …
     -- The service draws the keys of its own accounts; the default serves accounts that are made by hand.
-    token_key     bytea  NOT NULL DEFAULT decode(md5(random()::text || random()::text || clock_timestamp()::text), 'hex')
+    token_key     bytea  NOT NULL DEFAULT randomblob(16)
 );
 
 -- The addresses that logged in to each account, as hashes: failed log-ins of strangers do not lock them out.
@@ -217,7 +226,10 @@ CREATE TABLE deleted_links (
 -- taken away in the order of deletion it would lock flushes out, which go by rising id.
 CREATE FUNCTION link_changed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    INSERT INTO link_changes (short_code) VALUES (OLD.short_code);
+    -- The links of a deleted account were announced with it.
+    IF NOT EXISTS (SELECT FROM deleted_users WHERE user_id = OLD.owner_id) THEN
+        INSERT INTO link_changes (short_code) VALUES (OLD.short_code);
+    END IF;
     IF TG_OP = 'DELETE' THEN
         INSERT INTO retired_codes (short_code, retired_at, owner_id)
         VALUES (OLD.short_code, now_micros(), CASE WHEN OLD.removed_status IS NULL THEN OLD.owner_id END)
@@ -928,16 +940,16 @@ CREATE TABLE removals (
     -- The account whose work it was; NULL: an operator on the command line, or the service.
     removed_by    bigint,
     removed_at    bigint NOT NULL,
-    taken_back_at bigint,
-    -- Links are looked through from after this place on, to be removed or put back; NULL: none any more.
-    looking_after bigint,
-    -- When they are looked through once more, for links that were made meanwhile; NULL: that is not set yet.
-    look_again_at bigint,
+    revoked_at    bigint,
+    -- Links are scanned from after this position on, to be removed or restored; NULL: the scan is over.
+    scan_position bigint,
+    -- When they are scanned once more, for links that were made meanwhile; NULL: during the first scan.
+    rescan_at     bigint,
     -- Of the blocklist: which one it is.
     digest        text
 );
-CREATE INDEX removals_under_way ON removals (id) WHERE looking_after IS NOT NULL;
-CREATE UNIQUE INDEX removals_in_force ON removals (kind, value) WHERE taken_back_at IS NULL;
+CREATE INDEX removals_to_scan ON removals (id) WHERE scan_position IS NOT NULL;
+CREATE UNIQUE INDEX removals_in_force ON removals (kind, value) WHERE revoked_at IS NULL;
 
 -- Which links each removal covers.
 CREATE TABLE link_removals (

@@ -12,6 +12,9 @@ CREATE TABLE installation (
 ) STRICT;
 INSERT INTO installation (only_one, id) VALUES (1, lower(hex(randomblob(16))));
 
+-- Statements that give ids out read it. With Postgres it has no row before the server is checked; a file needs no check.
+CREATE VIEW checked_server AS SELECT '' AS server;
+
 -- # Accounts
 
 CREATE TABLE users (
@@ -24,14 +27,8 @@ CREATE TABLE users (
     -- Names an account in its tokens beside the id: an id comes again if the file is restored from a copy, and the token of
     -- the account that had it must not be the next one's. Another key ends all tokens of an account:
     -- UPDATE users SET token_key = randomblob(16) WHERE id = …
-    token_key     BLOB    NOT NULL DEFAULT x''
+    token_key     BLOB    NOT NULL DEFAULT (randomblob(16))
 ) STRICT;
-
--- Accounts that are made by hand.
-CREATE TRIGGER user_without_token_key AFTER INSERT ON users WHEN new.token_key = x''
-BEGIN
-    UPDATE users SET token_key = randomblob(16) WHERE id = new.id;
-END;
 
 -- The addresses that logged in to each account, as hashes: failed log-ins of strangers do not lock them out.
 CREATE TABLE known_addresses (
@@ -170,7 +167,9 @@ BEGIN
 END;
 CREATE TRIGGER link_deleted AFTER DELETE ON links
 BEGIN
-    INSERT INTO link_changes (short_code) VALUES (old.short_code);
+    -- The links of a deleted account were announced with it.
+    INSERT INTO link_changes (short_code)
+    SELECT old.short_code WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = old.owner_id);
     INSERT INTO retired_codes (short_code, retired_at, owner_id)
     VALUES (old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000,
         CASE WHEN old.removed_status IS NULL THEN old.owner_id END)
@@ -533,16 +532,16 @@ CREATE TABLE removals (
     -- The account whose work it was; NULL: an operator on the command line, or the service.
     removed_by    INTEGER,
     removed_at    INTEGER NOT NULL,
-    taken_back_at INTEGER,
-    -- Links are looked through from after this place on, to be removed or put back; NULL: none any more.
-    looking_after INTEGER,
-    -- When they are looked through once more, for links that were made meanwhile; NULL: that is not set yet.
-    look_again_at INTEGER,
+    revoked_at    INTEGER,
+    -- Links are scanned from after this position on, to be removed or restored; NULL: the scan is over.
+    scan_position INTEGER,
+    -- When they are scanned once more, for links that were made meanwhile; NULL: during the first scan.
+    rescan_at     INTEGER,
     -- Of the blocklist: which one it is.
     digest        TEXT
 ) STRICT;
-CREATE INDEX removals_under_way ON removals (id) WHERE looking_after IS NOT NULL;
-CREATE UNIQUE INDEX removals_in_force ON removals (kind, value) WHERE taken_back_at IS NULL;
+CREATE INDEX removals_to_scan ON removals (id) WHERE scan_position IS NOT NULL;
+CREATE UNIQUE INDEX removals_in_force ON removals (kind, value) WHERE revoked_at IS NULL;
 
 -- Which links each removal covers.
 CREATE TABLE link_removals (

@@ -38,7 +38,7 @@ impl Accounts {
             created_at: now,
             expires_at,
         };
-        match self.keys.create_key(new, MAX_KEYS).await {
+        match self.store.create_api_key(new, MAX_KEYS).await {
             Ok(key) => {
                 committed();
                 Event::TokenCreated.log(Some(owner.user), address);
@@ -55,7 +55,10 @@ impl Accounts {
     /// # Errors
     /// [`AccountError::Gone`], [`AccountError::Store`].
     pub async fn keys(&self, owner: Principal) -> Result<Vec<ApiKey>, AccountError> {
-        self.keys.keys_of(owner).await?.ok_or(AccountError::Gone)
+        self.store
+            .api_keys_of(owner)
+            .await?
+            .ok_or(AccountError::Gone)
     }
 
     /// Revokes a key, on every instance at once. `false` if the account has no such key.
@@ -68,7 +71,7 @@ impl Accounts {
         owner: Principal,
         id: i64,
     ) -> Result<bool, AccountError> {
-        if self.keys.delete_key(owner, id).await? {
+        if self.store.delete_api_key(owner, id).await? {
             Event::TokenRevoked.log(Some(owner.user), address);
             return Ok(true);
         }
@@ -83,7 +86,7 @@ impl Accounts {
         if self.noted_uses.has(&key.key, &today) {
             return Ok(());
         }
-        match self.keys.note_use(key, &today).await {
+        match self.store.note_api_key_use(key, &today).await {
             Ok(true) => self.noted_uses.add(key.key, today),
             Ok(false) => return Err(AccountError::Gone),
             // The request asks the database itself, and may be answered all the same.

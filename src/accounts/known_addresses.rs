@@ -5,23 +5,23 @@ use std::sync::Arc;
 use super::noted_today::NotedToday;
 use crate::domain::{Clock, EmailAddress, UserId};
 use crate::limits::CallerHasher;
-use crate::store::Users;
+use crate::store::Store;
 
 /// What the hashes are for.
 const USAGE: &str = "known_address";
 
 /// Addresses are kept in the database as hashes, the newest 32 of each account.
 pub(super) struct KnownAddresses {
-    users: Arc<dyn Users>,
+    store: Store,
     hasher: CallerHasher,
     clock: Arc<dyn Clock>,
     noted: NotedToday<(UserId, i64)>,
 }
 
 impl KnownAddresses {
-    pub(super) fn new(users: Arc<dyn Users>, hasher: CallerHasher, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(store: Store, hasher: CallerHasher, clock: Arc<dyn Clock>) -> Self {
         Self {
-            users,
+            store,
             hasher,
             clock,
             noted: NotedToday::default(),
@@ -33,7 +33,7 @@ impl KnownAddresses {
         let previous = self.hasher.previous_hash(USAGE, &[address]);
         let hashes = [Some(self.hash(address)), previous.map(u64::cast_signed)];
         for hash in hashes.into_iter().flatten() {
-            if self.users.knows_address(email, hash).await.unwrap_or(false) {
+            if self.store.knows_address(email, hash).await.unwrap_or(false) {
                 return true;
             }
         }
@@ -46,7 +46,7 @@ impl KnownAddresses {
         if self.noted.has(&(user, address), &now.date()) {
             return;
         }
-        match self.users.remember_address(user, address, now).await {
+        match self.store.remember_address(user, address, now).await {
             Ok(()) => self.noted.add((user, address), now.date()),
             Err(error) => tracing::debug!(%error, "an address that logged in could not be noted"),
         }

@@ -6,7 +6,7 @@ use crate::domain::{
     Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
 };
 use crate::limits::{Action, Daily, FailureLimiter, Limiter, TooMany};
-use crate::store::{ApiKeys, CreateUserError, StorageRoom, Store, StoreError, Users, committed};
+use crate::store::{CreateUserError, StorageRoom, Store, StoreError, committed};
 
 mod api_key;
 mod bearer;
@@ -39,8 +39,6 @@ pub use token::{Secrets, TokenFault, Tokens};
 
 /// Registers accounts and checks credentials and tokens; knows no HTTP.
 pub struct Accounts {
-    users: Arc<dyn Users>,
-    keys: Arc<dyn ApiKeys>,
     store: Store,
     /// Keys whose use today is noted.
     noted_uses: NotedToday<TokenKey>,
@@ -117,15 +115,9 @@ impl Accounts {
         failures: FailureLimiter,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let users = Arc::clone(&store.users);
-        let known = KnownAddresses::new(
-            Arc::clone(&users),
-            limiter.hasher().clone(),
-            Arc::clone(&clock),
-        );
+        let known =
+            KnownAddresses::new(store.clone(), limiter.hasher().clone(), Arc::clone(&clock));
         Self {
-            users,
-            keys: Arc::clone(&store.keys),
             store: store.clone(),
             noted_uses: NotedToday::default(),
             hasher,
@@ -165,7 +157,7 @@ impl Accounts {
         self.common.check(&password, email)?;
         let permit = self.hasher.permit(client).await?;
         // Looked up first: a taken address costs no hash.
-        if self.users.credentials(email).await?.is_some() {
+        if self.store.credentials(email).await?.is_some() {
             return Err(AccountError::EmailTaken);
         }
         self.room.check()?;
@@ -189,7 +181,7 @@ impl Accounts {
         let hash = permit.hash(password).await?;
         let key = new_key()?;
         let now = self.clock.now();
-        match self.users.create_user(email, &hash, key, now).await {
+        match self.store.create_user(email, &hash, key, now).await {
             Ok(user) => {
                 committed();
                 Event::UserCreated.log(Some(user), address);
@@ -212,7 +204,7 @@ impl Accounts {
     ) -> Result<String, AccountError> {
         let address = client.address();
         self.limiter.count(Action::Login, address).await?;
-        let is_known = async || self.known.knows(email, address).await;
+        let is_known = self.known.knows(email, address);
         let attempt = self
             .failures
             .begin(&email.lookup_key(), address, is_known)
@@ -241,7 +233,7 @@ impl Accounts {
         password: Password,
     ) -> Result<Principal, AccountError> {
         let permit = self.hasher.permit(client).await?;
-        let credentials = self.users.credentials(email).await?;
+        let credentials = self.store.credentials(email).await?;
         let (principal, hash) = credentials
             .map(|credentials| (credentials.principal, credentials.password_hash))
             .unzip();
@@ -260,7 +252,7 @@ impl Accounts {
     /// # Errors
     /// [`AccountError::Gone`], [`AccountError::Store`].
     pub async fn user(&self, principal: Principal) -> Result<User, AccountError> {
-        let user = self.users.user(principal).await?;
+        let user = self.store.user(principal).await?;
         user.ok_or(AccountError::Gone)
     }
 

@@ -8,16 +8,16 @@ use std::sync::{Mutex, PoisonError};
 const MAX_NOTED: usize = 100_000;
 
 /// A set that is emptied with each day.
-pub(super) struct NotedToday<T>(Mutex<Noted<T>>);
+pub(super) struct NotedToday<T>(Mutex<NotedDay<T>>);
 
-struct Noted<T> {
+struct NotedDay<T> {
     day: String,
     entries: HashSet<T>,
 }
 
 impl<T> Default for NotedToday<T> {
     fn default() -> Self {
-        Self(Mutex::new(Noted {
+        Self(Mutex::new(NotedDay {
             day: String::new(),
             entries: HashSet::new(),
         }))

@@ -25,7 +25,7 @@ impl Accounts {
         self.common.check(&new, &email)?;
         let hash = self.hasher.permit(client).await?.hash(new).await?;
         let key = new_key()?;
-        if !self.users.change_password(principal, &hash, key).await? {
+        if !self.store.change_password(principal, &hash, key).await? {
             return Err(AccountError::Gone);
         }
         committed();
@@ -42,7 +42,7 @@ impl Accounts {
         address: &str,
         principal: Principal,
     ) -> Result<(), AccountError> {
-        if self.users.end_tokens(principal, new_key()?).await? {
+        if self.store.end_tokens(principal, new_key()?).await? {
             Event::TokenRevoked.log(Some(principal.user), address);
             Ok(())
         } else {
@@ -62,7 +62,7 @@ impl Accounts {
     ) -> Result<Vec<Change>, AccountError> {
         self.confirm(client, principal, password, Event::LoginFail)
             .await?;
-        let deleted = self.users.delete_user(principal, self.clock.now()).await?;
+        let deleted = self.store.delete_user(principal, self.clock.now()).await?;
         let changes = deleted.ok_or(AccountError::Gone)?;
         committed();
         Event::UserDeleted.log(Some(principal.user), client.address());
@@ -81,10 +81,10 @@ impl Accounts {
         let address = client.address();
         self.limiter.count(Action::Login, address).await?;
         let permit = self.hasher.permit(client).await?;
-        let credentials = self.users.credentials_of(principal).await?;
+        let credentials = self.store.credentials_of(principal).await?;
         let credentials = credentials.ok_or(AccountError::Gone)?;
         let email = &credentials.email;
-        let is_known = async || self.known.knows(email, address).await;
+        let is_known = self.known.knows(email, address);
         let account = email.lookup_key();
         let attempt = self.failures.begin(&account, address, is_known).await;
         let attempt =

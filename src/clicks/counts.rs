@@ -28,13 +28,13 @@ mod as_of;
 mod owner;
 mod parts;
 mod reading;
-mod waiting;
+mod unflushed;
 mod written;
 
 pub use as_of::AsOf;
 pub use parts::LinkSeries;
 use parts::{RedisSnapshot, sum_parts, sum_series};
-use waiting::NewestReading;
+use unflushed::NewestReading;
 
 /// How many times a count is read that flushes overtake.
 const TRIES: usize = 20;
@@ -74,7 +74,7 @@ struct ShardCounts {
     redis: RedisShard,
     sink: RedisSink,
     cache: LinkCache,
-    waiting: NewestReading,
+    unflushed: NewestReading,
 }
 
 impl Counts {
@@ -91,7 +91,7 @@ impl Counts {
             redis: redis.clone(),
             sink: RedisSink::new(redis),
             cache: cache.clone(),
-            waiting: NewestReading::default(),
+            unflushed: NewestReading::default(),
         };
         let shards = redis.into_iter().flat_map(RedisShards::iter).map(shard);
         Self {

@@ -8,7 +8,7 @@ use metrics::Gauge;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use crate::clicks::gathered::{Buffered, Gathered, sum_by_link};
+use crate::clicks::gathered::{Buffered, GatheredClicks, sum_by_link};
 use crate::clicks::redelivery::{Attempt, Redelivered};
 use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged, total};
 use crate::clicks::{MemoryOnly, RecordError, RedisSink};
@@ -78,8 +78,8 @@ impl Delivery {
     }
 
     /// Delivers clicks within the deadlines of the sinks, unless links changed since those of the clicks were looked up.
-    pub(super) async fn deliver(&mut self, gathered: Gathered) -> Delivered {
-        let Gathered {
+    pub(super) async fn deliver(&mut self, gathered: GatheredClicks) -> Delivered {
+        let GatheredClicks {
             clicks,
             mut version,
             ..

@@ -17,7 +17,7 @@ pub(super) type RecordedClick = (LinkId, Option<Arc<ClickClass>>);
 
 /// The clicks of a batch.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct GatheredClicks {
     /// One entry per click.
     pub(super) clicks: Vec<RecordedClick>,
     /// The oldest version of the cache at which the link of a click was looked up. The clicks may be counted while it is still
@@ -27,7 +27,7 @@ pub(super) struct Gathered {
     has_unconditional: bool,
 }
 
-impl Gathered {
+impl GatheredClicks {
     /// Adds a click whose link was looked up at a version, or that has to be counted at any.
     pub(super) fn add(&mut self, click: RecordedClick, version: Option<u64>) {
         self.clicks.push(click);

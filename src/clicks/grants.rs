@@ -73,7 +73,7 @@ struct State {
 }
 
 /// What one batch asks for.
-struct Gathered {
+struct GrantRequest {
     /// By rising link.
     visits: Vec<Visit>,
     clicks: Vec<(LinkId, u64)>,
@@ -192,7 +192,7 @@ impl Grants {
             loop {
                 self.has_visit.notified().await;
                 while let Some(gathered) = self.gathered() {
-                    let Gathered {
+                    let GrantRequest {
                         visits,
                         clicks,
                         details,
@@ -219,7 +219,7 @@ impl Grants {
     }
 
     /// The next batch; `None` where no visitor waits.
-    fn gathered(&self) -> Option<Gathered> {
+    fn gathered(&self) -> Option<GrantRequest> {
         let mut state = self.state();
         state.visits.retain(Visit::waits);
         let rest = state.visits.len().min(MAX_VISITS);
@@ -245,7 +245,7 @@ impl Grants {
             })
         });
         let details = ClickDetails::new(details.collect());
-        Some(Gathered {
+        Some(GrantRequest {
             visits,
             clicks,
             details,

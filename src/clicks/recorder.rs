@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 
 use crate::clicks::Delivery;
 use crate::clicks::delivery::Delivered;
-use crate::clicks::gathered::{Gathered, RecordedClick};
+use crate::clicks::gathered::{GatheredClicks, RecordedClick};
 use crate::domain::{Click, ClickClass, Shard};
 
 /// The recorders of one worker, one for every shard; cheap to clone. Workers share none, and so no lock.
@@ -34,7 +34,7 @@ const MAX_OVERTAKEN: usize = 1_000;
 /// The batch that gathers and the one that is being delivered, with the waiters of each.
 #[derive(Default)]
 struct Batches {
-    gathered: Gathered,
+    gathered: GatheredClicks,
     gathering: Vec<Waker>,
     under_way: Vec<Waker>,
     /// How many batches were taken for delivery; the one that gathers has this number.
@@ -240,7 +240,7 @@ impl Batches {
     }
 
     /// Takes the gathered batch; `None` if it has no waiter.
-    fn take(&mut self) -> Option<Gathered> {
+    fn take(&mut self) -> Option<GatheredClicks> {
         if self.gathering.is_empty() {
             return None;
         }

@@ -39,7 +39,7 @@ struct State {
 type StateFields = (Option<String>, Option<String>, Option<i64>, Option<String>);
 
 /// What became of the attempt to note a new term.
-enum Noted {
+enum NotedTerm {
     /// The data set is used in this term. Has the links whose pending clicks were dropped, if any had to be, and whether
     /// scripts had found the data set to be rolled back.
     Used { dropped: i64, found: bool },
@@ -240,14 +240,14 @@ async fn raise(
     };
     // From here on no flush of this epoch is written under a former term: the comparison stays true.
     let mut noted = note(redis, candidate, state, &data_set).await?;
-    if matches!(noted, Noted::Behind) {
+    if matches!(noted, NotedTerm::Behind) {
         let Some(began) = clicks.begin(raise(data_set.term), &epoch_prefix).await? else {
             return Ok(None);
         };
         data_set = began;
         noted = note(redis, candidate, state, &data_set).await?;
     }
-    let Noted::Used { dropped, found } = noted else {
+    let NotedTerm::Used { dropped, found } = noted else {
         return Ok(None);
     };
     if state.epoch.is_some() && dropped >= 0 {
@@ -284,7 +284,7 @@ async fn note(
     candidate: &mut Candidate,
     state: &State,
     data_set: &DataSet,
-) -> Result<Noted, RedisFailure> {
+) -> Result<NotedTerm, RedisFailure> {
     let keys = redis.keys();
     let mut call = scripts::BEGIN_TERM.call(&[
         &keys.state(),
@@ -304,11 +304,11 @@ async fn note(
         .arg(keys.details_prefix());
     let reply: redis::Value = candidate.query(&call).await?;
     if let Ok((dropped, found)) = redis::from_redis_value_ref::<(i64, bool)>(&reply) {
-        return Ok(Noted::Used { dropped, found });
+        return Ok(NotedTerm::Used { dropped, found });
     }
     match redis::from_redis_value_ref::<String>(&reply).as_deref() {
-        Ok("behind") => Ok(Noted::Behind),
-        Ok("moved") => Ok(Noted::Moved),
+        Ok("behind") => Ok(NotedTerm::Behind),
+        Ok("moved") => Ok(NotedTerm::Moved),
         _ => Err(RedisFailure::NoAnswer("no reply of the script".into())),
     }
 }

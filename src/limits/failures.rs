@@ -85,8 +85,8 @@ impl FailureLimiter {
         }
     }
 
-    /// Begins an attempt on `account` from `address`. Only if the account has reached its limit, `is_known` is asked whether
-    /// that address logged in to it before.
+    /// Begins an attempt on `account` from `address`. Only if the account has reached its limit, `is_known` finds
+    /// out whether that address logged in to it before.
     ///
     /// # Errors
     /// [`TooMany`]: the attempt may not be made.
@@ -94,7 +94,7 @@ impl FailureLimiter {
         &self,
         account: &str,
         address: &str,
-        is_known: impl AsyncFnOnce() -> bool,
+        is_known: impl Future<Output = bool>,
     ) -> Result<FailureGuard, TooMany> {
         let limits = self.limits.get();
         let mut guard = FailureGuard {
@@ -115,7 +115,7 @@ impl FailureLimiter {
             .count(Scope::Account, account, limits.failures_of_account)
             .await;
         match outcome {
-            Err(too_many) if !is_known().await => {
+            Err(too_many) if !is_known.await => {
                 guard.undo().await;
                 metrics::counter!(LIMIT_HITS, "limit" => Scope::Account.name()).increment(1);
                 Err(too_many)
@@ -215,7 +215,7 @@ mod tests {
     }
 
     async fn fails(limiter: &FailureLimiter, address: &str, is_known: bool) -> bool {
-        let begun = limiter.begin("ada", address, async || is_known).await;
+        let begun = limiter.begin("ada", address, async { is_known }).await;
         begun.is_ok()
     }
 
@@ -254,7 +254,7 @@ mod tests {
     async fn an_attempt_that_succeeds_is_no_failure() {
         let (limiter, _) = limiter();
         for _ in 0..20 {
-            let begun = limiter.begin("ada", "a", async || false).await;
+            let begun = limiter.begin("ada", "a", async { false }).await;
             begun.unwrap_or_else(|_| panic!("refused")).forgive().await;
         }
         assert!(fails(&limiter, "a", false).await);

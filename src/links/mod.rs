@@ -9,7 +9,7 @@ use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost, Principal
 use crate::limits::{
     AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
 };
-use crate::store::{Details, Removals, StorageRoom, Store, StoreError};
+use crate::store::{Details, StorageRoom, Store, StoreError};
 
 mod announce;
 mod breakdown;
@@ -25,6 +25,7 @@ mod list;
 mod live;
 mod outbox;
 mod refused;
+mod report;
 mod revision;
 mod series;
 mod shorten;
@@ -52,8 +53,6 @@ pub struct LinkService {
     pub store: Store,
     /// Whether the database has room for more.
     pub room: StorageRoom,
-    /// Which hosts are removed.
-    pub removals: Arc<dyn Removals>,
     /// More refused targets.
     pub blocklist: CurrentBlocklist,
     /// For how many days a link keeps the address that it was made from; 0: not at all.

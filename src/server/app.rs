@@ -165,10 +165,8 @@ impl App {
         let blocklist = blocklist(config)?;
         let searches = Searches::default();
         let abuse = Abuse::new(
-            &store,
-            limiter.clone(),
+            store.clone(),
             searches.clone(),
-            misses.clone(),
             blocklist.clone(),
             Arc::clone(&clock),
         );
@@ -176,7 +174,6 @@ impl App {
             store: store.clone(),
 
             room: store.room.clone(),
-            removals: Arc::clone(&store.removals),
             blocklist,
             audit_days: config.audit_days,
             counts,

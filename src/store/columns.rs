@@ -3,8 +3,8 @@
 use super::StoreError;
 use super::sql::{Column, Row};
 use crate::domain::{
-    EmailAddress, KeyName, LinkId, MaxClicks, RemovalId, RemovalStatus, ShortCode, Tags, TargetUrl,
-    Timestamp, Title, TokenKey, UserId,
+    EmailAddress, KeyName, LinkId, MaxClicks, RemovalId, RemovalStatus, Scope, ShortCode, Tags,
+    TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
 /// A column of a type that is kept as another one.
@@ -27,11 +27,13 @@ columns! {
     MaxClicks: i64, number => MaxClicks::parse(number.unsigned_abs()).ok();
     RemovalId: i64, number => Some(RemovalId(number));
     RemovalStatus: i64, number => u16::try_from(number).ok().and_then(|status| RemovalStatus::parse(status).ok());
+    Scope: bool, may_write => Some(if may_write { Scope::Write } else { Scope::Read });
     ShortCode: String, code => ShortCode::parse(&code);
     Tags: String, json => tags(&json);
     TargetUrl: String, url => Some(TargetUrl::from_stored(&url));
     Timestamp: i64, micros => Timestamp::from_micros(micros);
     TokenKey: Vec<u8>, bytes => TokenKey::from_bytes(&bytes);
+    u64: i64, count => Some(count.unsigned_abs());
     UserId: i64, number => Some(UserId(number));
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::engine::Connection;
+use super::connection::Connection;
+use super::counting::written_clicks;
 use super::finding::{link_of_owner, link_to_count};
 use super::properties::{COLUMNS, GIVEN, in_json, row};
 use super::sql::{Query, query};
@@ -81,7 +82,7 @@ impl Store {
             let Some(properties) = edit(&link.value) else {
                 return Ok(Edited::Refused);
             };
-            let clicks = connection.written_clicks(link.value.id, now).await?;
+            let clicks = written_clicks(connection, link.value.id, now).await?;
             let mut change = None;
             if properties != link.value.properties {
                 let update: Query<'_> = UPDATE.clone();
@@ -138,7 +139,9 @@ impl Store {
         });
         let deleted = deleted.await?;
         if matches!(deleted, Deleted::Done(_)) {
-            self.engine.note_deleted(code);
+            if let Some(seen) = self.engine.seen() {
+                seen.deleted(code);
+            }
         }
         Ok(deleted)
     }

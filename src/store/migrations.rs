@@ -161,14 +161,14 @@ impl Migrations {
     pub(super) async fn bring_up_to_date(
         &self,
         newest: Option<i64>,
-        patience: Patience,
+        waits: LockWaits,
         report: Report,
         locks: Locks,
         mut attempt: impl AsyncFnMut() -> Result<Result<Standing, OpenError>, MigrateError>,
     ) -> Result<(), OpenError> {
         let to = self.newest();
         report(&Progress::Begins { from: newest, to });
-        let mut pauses = patience.pauses();
+        let mut pauses = waits.pauses();
         loop {
             let (error, version) = match attempt().await {
                 Ok(stood) => {
@@ -198,7 +198,7 @@ impl Migrations {
             let Some(pause) = pauses.next() else {
                 return Err(OpenError::Wrong(format!(
                     "{what} waits for a lock that another session holds, and was tried {} times ({error}); {}, then start again",
-                    patience.tries, locks.advice
+                    waits.tries, locks.advice
                 )));
             };
             let pause_ms = pause.as_millis();
@@ -237,16 +237,16 @@ fn contract((version, description, _): &Applied) -> Option<i64> {
 /// A statement that waits for a strong lock holds up all later ones on that table. So it waits for a moment only, and is tried
 /// again after a pause in which those go on.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct LockWaits {
     /// One wait for a lock.
     pub lock_timeout: Duration,
     /// How often migrations are tried.
     pub tries: u32,
-    /// The first pause; each is twice as long as the one before, up to [`Patience::MAX_PAUSE`].
+    /// The first pause; each is twice as long as the one before, up to [`LockWaits::MAX_PAUSE`].
     pub first_pause: Duration,
 }
 
-impl Patience {
+impl LockWaits {
     /// About six minutes, and nine with SQLite, which waits longer for each lock. A wait is shorter than any redirect waits for its click or its look-up.
     pub const USUAL: Self = Self {
         lock_timeout: Duration::from_millis(300),

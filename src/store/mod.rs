@@ -10,10 +10,10 @@
 
 use std::sync::Arc;
 
+mod accounts;
 mod adaptive_limit;
-mod admin_rows;
+mod admin_search;
 mod administration;
-mod api_keys;
 mod click_batch;
 mod click_details;
 mod click_limits;
@@ -21,8 +21,11 @@ mod click_rows;
 mod clicks;
 mod columns;
 mod committed;
+mod connection;
+mod counting;
 mod creating;
 mod database;
+mod deleted_accounts;
 mod detail_room;
 mod details;
 mod editing;
@@ -30,6 +33,7 @@ mod engine;
 mod failure;
 mod finding;
 mod history;
+mod keys;
 mod ledger;
 mod listing;
 pub mod migrations;
@@ -40,6 +44,7 @@ mod permits;
 mod postgres;
 mod properties;
 mod queue_delay;
+mod removal_steps;
 mod removals;
 mod reports;
 mod requests;
@@ -54,18 +59,18 @@ mod snapshot;
 mod sql;
 mod sqlite;
 mod summing;
-mod users;
 
 use engine::Engine;
 
-pub use administration::{Administration, Kept};
-pub use api_keys::{ApiKeys, CreateKeyError, NewApiKey};
+pub use accounts::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES};
+pub use administration::{Actor, Kept};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, ParkedBatch};
 pub use committed::{Commits, committed};
 pub use database::{Database, DiskUsage, StoreSettings, Usage};
+pub use deleted_accounts::MAX_CHANGES_OF_ACCOUNT;
 pub use details::{
     Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
     MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER,
@@ -74,14 +79,14 @@ pub use editing::{Deleted, EditLink, Edited, EditedLink, IsExpected};
 pub use failure::{OpenError, StoreError};
 pub use finding::{LinkMade, ToCount};
 pub use history::{HistoryCheck, HistoryNote};
+pub use keys::{CreateKeyError, NewApiKey};
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
 pub use new_links::{CreateLinkError, CreatedLink, CreatedOfMany, NewLink, Outcome};
 pub use outbox::{Change, ChangePosition, ChangesSince};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use queue_delay::for_waiting_client;
-pub use removals::{
-    Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
-};
+pub use removal_steps::{IsCovered, SCANNED_IN_STEP, Scanned, Step};
+pub use removals::{NewRemoval, Removed};
 pub use requests::{IdempotentRequest, UsedKey};
 pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, WrittenClicks};
@@ -89,20 +94,11 @@ pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, WebSession};
 pub use snapshot::{CountSnapshot, FlushesSeen};
 pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
-pub use users::{CreateUserError, Credentials, MAX_CHANGES_OF_ACCOUNT, MAX_KNOWN_ADDRESSES, Users};
 
 /// A database, seen through one narrow trait for each part of the service.
 #[derive(Clone)]
 pub struct Store {
     engine: Engine,
-    /// Accounts.
-    pub users: Arc<dyn Users>,
-    /// API keys.
-    pub keys: Arc<dyn ApiKeys>,
-    /// Removals by administrators.
-    pub removals: Arc<dyn Removals>,
-    /// Roles, reports and the audit.
-    pub administration: Arc<dyn Administration>,
     /// Counted clicks.
     pub clicks: Arc<dyn Clicks>,
     /// What is kept of visitors.
@@ -118,15 +114,11 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Users + ApiKeys + Removals + Administration + Clicks + Details + Database + 'static,
+        T: Clicks + Details + Database + 'static,
         Arc<T>: Into<Engine>,
     {
         Self {
             engine: implementation.clone().into(),
-            users: implementation.clone(),
-            keys: implementation.clone(),
-            removals: implementation.clone(),
-            administration: implementation.clone(),
             clicks: implementation.clone(),
             details: implementation.clone(),
             database: implementation,

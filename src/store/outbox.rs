@@ -197,7 +197,8 @@ impl Store {
     }
 }
 
-fn change(row: &Row) -> Result<Change, StoreError> {
+/// A row with the columns `number` and `short_code`.
+pub(super) fn change(row: &Row) -> Result<Change, StoreError> {
     let code: String = row.get("short_code")?;
     Ok(Change {
         number: row.get("number")?,

@@ -41,7 +41,7 @@ pub(super) struct Permit<'a> {
 }
 
 /// Counts a waiting operation, also one that gives up.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitingOperation<'a>(&'a AtomicUsize);
 
 impl Permits {
     /// For a pool with so many connections.
@@ -76,7 +76,7 @@ impl Permits {
                 // None waits: a permit that is given back goes to those that wait.
                 return permit;
             }
-            let (_waiting, is_first) = Waiting::start(&self.waiting);
+            let (_waiting, is_first) = WaitingOperation::start(&self.waiting);
             if is_first {
                 self.adapt(AdaptiveLimit::was_not_used_up);
             }
@@ -154,7 +154,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingOperation<'a> {
     /// And whether none waited before.
     fn start(waiting: &'a AtomicUsize) -> (Self, bool) {
         let before = waiting.fetch_add(1, Ordering::Relaxed);
@@ -162,7 +162,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingOperation<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

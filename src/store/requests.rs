@@ -1,6 +1,6 @@
 //! Requests that may be repeated: each creates a link once.
 
-use super::engine::Connection;
+use super::connection::Connection;
 use super::sql::{Row, query};
 use super::{CreateLinkError, NewLink, Store, StoreError};
 use crate::domain::{LinkId, Principal, RemovalStatus, ShortCode, Timestamp};

@@ -10,7 +10,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, ColumnIndex, Decode, SqlSafeStr, SqlStr, Type, ValueRef};
 
 use super::StoreError;
-use crate::domain::{LinkId, ShortCode, Timestamp, TokenKey, UserId};
+use crate::domain::{LinkId, RemovalId, RemovalStatus, ShortCode, Timestamp, TokenKey, UserId};
 
 /// When an operation gets a connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -152,7 +152,7 @@ impl<'q> Values<'q> {
     }
 }
 
-/// What becomes a value: each type by one expression, and an `Option` of it.
+/// What becomes a value: each type by one expression, and an `Option` of it. A list is a JSON text.
 macro_rules! values {
     ($($variant:ident($($type:ty, $value:ident => $given:expr;)+))+) => {$($(
         impl<'q> From<$type> for Value<'q> {
@@ -176,12 +176,16 @@ values! {
         Timestamp, at => at.micros();
         UserId, user => user.0;
         LinkId, link => link.number();
+        RemovalId, removal => removal.0;
+        RemovalStatus, status => status.code().into();
     )
     Text(
         &'q str, text => Cow::Borrowed(text);
         String, text => Cow::Owned(text);
         &'q ShortCode, code => Cow::Borrowed(code.as_str());
         &'q [LinkId], links => Cow::Owned(json_list(links));
+        &'q [i64], numbers => Cow::Owned(serde_json::Value::from(numbers).to_string());
+        &'q [String], texts => Cow::Owned(serde_json::Value::from(texts).to_string());
     )
     Bytes(
         &'q [u8], bytes => bytes;

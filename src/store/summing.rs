@@ -9,7 +9,7 @@ use super::{ClickDetails, DetailedClicks};
 use crate::domain::{ClickClass, Dimension, LinkId};
 
 /// Classes of a batch or a part of a flush, as they wait.
-pub(super) struct Waiting {
+pub(super) struct WaitingClasses {
     pub(super) interval: i32,
     pub(super) details: ClickDetails,
     /// The clicks that were counted of each link, where these may be fewer.
@@ -50,9 +50,9 @@ pub(super) struct AddedToAll {
 }
 
 impl Sums {
-    pub(super) fn of(waiting: impl IntoIterator<Item = Waiting>) -> Self {
+    pub(super) fn of(waiting: impl IntoIterator<Item = WaitingClasses>) -> Self {
         let mut sums = Self::default();
-        for Waiting {
+        for WaitingClasses {
             interval,
             details,
             limits,

@@ -2,7 +2,7 @@
 //!
 //! | module | what it models |
 //! | --- | --- |
-//! | [`pipeline`] | rules 1 to 8, quarters of an hour and classes: recorders, Redis, journal, flushers, readers |
+//! | [`pipeline`] | rules 1 to 8, intervals of an hour and classes: recorders, Redis, journal, flushers, readers |
 //! | [`grants`] | rule 9: links with `max_clicks` |
 //! | [`changes`] | the part of rule 1 that is about deleted links |
 //!

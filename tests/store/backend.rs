@@ -123,9 +123,7 @@ pub(crate) fn target() -> TargetUrl {
 pub(crate) async fn user(store: &Store) -> Principal {
     let email = format!("{:016x}@example.org", getrandom::u64().unwrap());
     let (email, key) = (email.parse().unwrap(), TokenKey::generate().unwrap());
-    let created = store
-        .users
-        .create_user(&email, "hash", key, SystemClock.now());
+    let created = store.create_user(&email, "hash", key, SystemClock.now());
     let user = created.await.unwrap();
     Principal { user, key }
 }

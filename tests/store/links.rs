@@ -248,23 +248,23 @@ both_stores! {
 
     async fn the_newest_addresses_of_an_account_are_known_and_no_others(store) {
         let owner = user(&store).await;
-        let email = store.users.user(owner).await.unwrap().unwrap().email;
+        let email = store.user(owner).await.unwrap().unwrap().email;
         let other = "other@example.org".parse().unwrap();
         for address in 0..40 {
             let at = moment(1_800_000_000_000_000 + address);
-            store.users.remember_address(owner.user, address, at).await.unwrap();
-            store.users.remember_address(owner.user, 3, at).await.unwrap();
+            store.remember_address(owner.user, address, at).await.unwrap();
+            store.remember_address(owner.user, 3, at).await.unwrap();
         }
         let mut known = Vec::new();
         for address in 0..40 {
-            if store.users.knows_address(&email, address).await.unwrap() {
+            if store.knows_address(&email, address).await.unwrap() {
                 known.push(address);
             }
-            assert!(!store.users.knows_address(&other, address).await.unwrap());
+            assert!(!store.knows_address(&other, address).await.unwrap());
         }
         let expected: Vec<i64> = std::iter::once(3).chain(9..40).collect();
         assert_eq!(known, expected);
         let gone = UserId(owner.user.0 + 1_000);
-        store.users.remember_address(gone, 1, moment(1)).await.unwrap();
+        store.remember_address(gone, 1, moment(1)).await.unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shunt::domain::SystemClock;
-use shunt::store::migrations::{self, Migrations, Patience, Progress, Schema};
+use shunt::store::migrations::{self, LockWaits, Migrations, Progress, Schema};
 use shunt::store::{
     OpenError, PostgresStore, SqliteStore, Store, StoreSettings, migrate_postgres, migrate_sqlite,
 };
@@ -28,7 +28,7 @@ const COUNTS: &str =
     "CREATE TABLE IF NOT EXISTS counted (id bigint); INSERT INTO counted VALUES (1);";
 const LOCKS: &str = "ALTER TABLE links ADD COLUMN note text;";
 
-const IMPATIENT: Patience = Patience {
+const IMPATIENT: LockWaits = LockWaits {
     lock_timeout: Duration::from_millis(50),
     tries: 3,
     first_pause: Duration::from_millis(20),
@@ -47,8 +47,8 @@ const NOTES_A_CONTRACT: &str =
 
 fn silent(_: &Progress<'_>) {}
 
-async fn migrated(url: &str, to: &Migrations, patience: Patience) -> Result<(), OpenError> {
-    migrate_postgres(url, SETTINGS, to, patience, silent).await
+async fn migrated(url: &str, to: &Migrations, waits: LockWaits) -> Result<(), OpenError> {
+    migrate_postgres(url, SETTINGS, to, waits, silent).await
 }
 
 async fn opened(url: &str) -> Result<(), OpenError> {
@@ -100,17 +100,17 @@ async fn until_it_asks_for_the_lock(observer: &mut PgConnection) {
 async fn a_newer_schema_of_postgres_is_used_unless_its_mark_forbids_it() {
     with_empty_postgres(async |url| {
         let newer = migrations::postgres().and(LATER - 1, "adds", ADDS);
-        migrated(&url, &newer, Patience::USUAL).await.unwrap();
+        migrated(&url, &newer, LockWaits::USUAL).await.unwrap();
         opened(&url).await.unwrap();
         let newer = newer.and(LATER, CONTRACT, CONTRACTS);
-        migrated(&url, &newer, Patience::USUAL).await.unwrap();
+        migrated(&url, &newer, LockWaits::USUAL).await.unwrap();
         let Err(OpenError::Wrong(why)) = opened(&url).await else {
             panic!("it runs on a schema that forbids it");
         };
         assert!(why.contains("at version 900"), "{why}");
         assert!(why.contains("start the newer shunt"), "{why}");
         assert!(why.contains("`shunt export`"), "{why}");
-        migrated(&url, &newer, Patience::USUAL).await.unwrap();
+        migrated(&url, &newer, LockWaits::USUAL).await.unwrap();
     })
     .await;
 }
@@ -119,9 +119,9 @@ async fn a_newer_schema_of_postgres_is_used_unless_its_mark_forbids_it() {
 async fn a_migration_that_was_changed_after_it_was_applied_is_refused() {
     with_empty_postgres(async |url| {
         let one = migrations::postgres().and(LATER, "adds", ADDS);
-        migrated(&url, &one, Patience::USUAL).await.unwrap();
+        migrated(&url, &one, LockWaits::USUAL).await.unwrap();
         let other = migrations::postgres().and(LATER, "adds", LOCKS);
-        let Err(OpenError::Wrong(why)) = migrated(&url, &other, Patience::USUAL).await else {
+        let Err(OpenError::Wrong(why)) = migrated(&url, &other, LockWaits::USUAL).await else {
             panic!("it is accepted");
         };
         assert!(why.contains("migration 900"), "{why}");
@@ -139,7 +139,7 @@ async fn a_step_behind_a_long_transaction_lets_queries_pass_and_is_tried_again()
         let mut long = holder.begin().await.unwrap();
         run(&mut long, "LOCK TABLE links IN ACCESS SHARE MODE").await;
         let newer = migrations::postgres().and(LATER, "a column", LOCKS);
-        let migration = migrated(&url, &newer, Patience::USUAL);
+        let migration = migrated(&url, &newer, LockWaits::USUAL);
         let service = async {
             // The third wait begins after two that gave up.
             for _ in 0..3 {
@@ -184,7 +184,7 @@ async fn a_step_that_never_gets_its_lock_fails_with_a_line_and_changes_nothing()
 async fn instances_that_start_at_once_apply_each_migration_once() {
     with_empty_postgres(async |url| {
         let newer = migrations::postgres().and(LATER, "counts", COUNTS);
-        let starts = (0..4).map(|_| migrated(&url, &newer, Patience::USUAL));
+        let starts = (0..4).map(|_| migrated(&url, &newer, LockWaits::USUAL));
         for migrated in futures_util::future::join_all(starts).await {
             migrated.unwrap();
         }
@@ -204,7 +204,7 @@ async fn an_instance_that_waited_for_the_lock_is_refused_by_what_was_applied_mea
         let mut newer = holder.begin().await.unwrap();
         run(&mut newer, TAKES_THE_LOCK).await;
         let older = migrations::postgres().and(LATER - 1, "adds", ADDS);
-        let older = migrated(&url, &older, Patience::USUAL);
+        let older = migrated(&url, &older, LockWaits::USUAL);
         let newer = async {
             until_it_asks_for_the_lock(&mut observer).await;
             run(&mut newer, NOTES_A_CONTRACT).await;
@@ -303,7 +303,7 @@ async fn a_newer_schema_of_sqlite_is_used_unless_its_mark_forbids_it() {
     let newer = migrations::sqlite().and(LATER - 1, "adds", ADDS);
     let mut connection = file(&path).await;
     let migrate = async |connection: &mut SqliteConnection, to: &Migrations| {
-        migrate_sqlite(connection, to, Patience::USUAL, silent)
+        migrate_sqlite(connection, to, LockWaits::USUAL, silent)
             .await
             .unwrap();
     };
@@ -335,7 +335,7 @@ async fn a_step_waits_for_another_program_that_writes_to_the_file() {
         why.contains("end the program that writes to the file"),
         "{why}"
     );
-    let migration = migrate_sqlite(&mut connection, &newer, Patience::USUAL, silent);
+    let migration = migrate_sqlite(&mut connection, &newer, LockWaits::USUAL, silent);
     let ends = async {
         sleep(Duration::from_millis(300)).await;
         writer.rollback().await.unwrap();

@@ -31,17 +31,17 @@ both_stores! {
     async fn a_user_is_found_by_address_in_any_case(store) {
         let email: EmailAddress = "Ada@Example.org".parse().unwrap();
         let key = TokenKey::generate().unwrap();
-        let user = store.users.create_user(&email, "hash", key, SystemClock.now()).await.unwrap();
+        let user = store.create_user(&email, "hash", key, SystemClock.now()).await.unwrap();
         let principal = Principal { user, key };
-        let found = store.users.credentials(&"ADA@example.ORG".parse().unwrap()).await.unwrap().unwrap();
+        let found = store.credentials(&"ADA@example.ORG".parse().unwrap()).await.unwrap().unwrap();
         assert_eq!((found.principal, found.password_hash.as_str()), (principal, "hash"));
-        assert_eq!(store.users.user(principal).await.unwrap().unwrap().email, email);
+        assert_eq!(store.user(principal).await.unwrap().unwrap().email, email);
     }
 
     async fn an_address_is_unique_in_every_case(store) {
         let create = async |email: &str| {
             let key = TokenKey::generate().unwrap();
-            store.users.create_user(&email.parse().unwrap(), "hash", key, SystemClock.now()).await
+            store.create_user(&email.parse().unwrap(), "hash", key, SystemClock.now()).await
         };
         create("ada@example.org").await.unwrap();
         let again = create("ADA@example.org").await;
@@ -62,16 +62,16 @@ both_stores! {
     }
 
     async fn an_unknown_user_is_none(store) {
-        assert!(store.users.credentials(&"nobody@example.org".parse().unwrap()).await.unwrap().is_none());
+        assert!(store.credentials(&"nobody@example.org".parse().unwrap()).await.unwrap().is_none());
         let unknown = Principal { user: UserId(999), key: TokenKey::generate().unwrap() };
-        assert!(store.users.user(unknown).await.unwrap().is_none());
+        assert!(store.user(unknown).await.unwrap().is_none());
     }
 
     async fn an_account_with_another_key_is_none_and_owns_nothing(store) {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
         let other = Principal { key: TokenKey::generate().unwrap(), ..owner };
-        assert!(store.users.user(other).await.unwrap().is_none());
+        assert!(store.user(other).await.unwrap().is_none());
         assert!(store.links_of(other, None, 10).await.unwrap().value.is_empty());
         assert!(delete_link(&store, other, &code).await.is_none());
         let (other_code, properties) = (ShortCode::generate(7).unwrap(), plain());
@@ -85,8 +85,8 @@ both_stores! {
         store.by_hand(BY_HAND).await;
         let mut keys = Vec::new();
         for email in ["ada@example.org", "bob@example.org"] {
-            let found = store.users.credentials(&email.parse().unwrap()).await.unwrap().unwrap();
-            assert!(store.users.user(found.principal).await.unwrap().is_some());
+            let found = store.credentials(&email.parse().unwrap()).await.unwrap().unwrap();
+            assert!(store.user(found.principal).await.unwrap().is_some());
             keys.push(found.principal.key);
         }
         assert_ne!(keys[0], keys[1]);

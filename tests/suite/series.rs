@@ -157,7 +157,7 @@ async fn of_owner(counts: &Counts, owner: Principal) -> BTreeMap<Interval, u64> 
 async fn link(store: &Store) -> (Principal, LinkId) {
     let email: EmailAddress = "ada@example.org".parse().unwrap();
     let (key, now) = (TokenKey::generate().unwrap(), SystemClock.now());
-    let user = store.users.create_user(&email, "hash", key, now);
+    let user = store.create_user(&email, "hash", key, now);
     let owner = Principal {
         user: user.await.unwrap(),
         key,

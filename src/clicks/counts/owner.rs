@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use futures_util::future::try_join_all;
 
-use super::waiting::Waiting;
+use super::unflushed::UnflushedClicks;
 use super::{CountError, Counting, Counts, ShardCounts, TRIES};
 use crate::clicks::settle_parked;
 use crate::domain::{Interval, Principal, SearchTag};
@@ -66,8 +66,11 @@ impl Counts {
         &self,
         wanted: &OwnerSeries<'_>,
     ) -> Result<Option<BTreeMap<Interval, u64>>, CountError> {
-        let waiting = try_join_all(self.shards.iter().map(ShardCounts::all_waiting)).await?;
-        let mut asked: Vec<_> = waiting.iter().flat_map(|waiting| waiting.links()).collect();
+        let unflushed = try_join_all(self.shards.iter().map(ShardCounts::all_unflushed)).await?;
+        let mut asked: Vec<_> = unflushed
+            .iter()
+            .flat_map(|unflushed| unflushed.links())
+            .collect();
         asked.sort_unstable();
         asked.dedup();
         let found = self.clicks.owner_series(wanted, &asked).await?;
@@ -83,15 +86,15 @@ impl Counts {
                 *point = point.saturating_add(clicks);
             }
         };
-        for (shard, waiting) in self.shards.iter().zip(&waiting) {
-            let Some(written) = shard.written_back(waiting, &found)? else {
+        for (shard, unflushed) in self.shards.iter().zip(&unflushed) {
+            let Some(written) = shard.written_back(unflushed, &found)? else {
                 return Ok(None);
             };
-            if found.parked_in.contains(&*waiting.term.epoch) {
+            if found.parked_in.contains(&*unflushed.term.epoch) {
                 settle_parked(&shard.sink, &*self.clicks, &shard.cache).await?;
                 return Ok(None);
             }
-            for (interval, clicks) in waiting.of_owner(written, &found) {
+            for (interval, clicks) in unflushed.of_owner(written, &found) {
                 add(interval, clicks);
             }
         }
@@ -106,14 +109,14 @@ impl ShardCounts {
     /// How far this data set is written back; `None` where the database has a flush that Redis did not show yet.
     fn written_back<'a>(
         &self,
-        waiting: &Waiting,
+        unflushed: &UnflushedClicks,
         found: &'a OwnerSnapshot,
     ) -> Result<Option<&'a WrittenBack>, CountError> {
         let mut data_sets = found.data_sets.iter();
         let written = data_sets.find(|data_set| {
             data_set.is_newest
-                && *data_set.epoch == *waiting.term.epoch
-                && data_set.term == waiting.term.number
+                && *data_set.epoch == *unflushed.term.epoch
+                && data_set.term == unflushed.term.number
         });
         let Some(written) = written else {
             let failure = RedisFailure::OtherTerm("another one is in use".into());
@@ -125,7 +128,8 @@ impl ShardCounts {
                 "clicks of the Redis that was used before are still being written back".into(),
             ));
         }
-        let is_newer = written.flush > waiting.newest_flush || !waiting.finished_are_in(written);
+        let is_newer =
+            written.flush > unflushed.newest_flush || !unflushed.finished_are_in(written);
         Ok((!is_newer).then_some(written))
     }
 }

@@ -54,7 +54,7 @@ impl RedisSnapshot {
 
     /// The clicks of the link at an index that the database does not have: of the pending ones and of each flush, with the
     /// interval.
-    fn waiting(
+    fn unflushed(
         &self,
         index: usize,
         link: LinkId,
@@ -110,7 +110,7 @@ pub(super) fn sum_parts(
         let Some(count) = counts.get_mut(link) else {
             continue;
         };
-        for (_, clicks) in redis.waiting(index, *link, &marks) {
+        for (_, clicks) in redis.unflushed(index, *link, &marks) {
             *count = count.saturating_add(clicks);
         }
     }
@@ -129,9 +129,9 @@ pub(super) fn sum_series(
         return Some(LinkSeries::default());
     };
     let marks = database.counts.flushes.iter().copied().collect();
-    let waiting = redis.waiting(0, link, &marks);
+    let unflushed = redis.unflushed(0, link, &marks);
     let mut points = BTreeMap::<_, u64>::new();
-    for (interval, clicks) in database.points.iter().copied().chain(waiting) {
+    for (interval, clicks) in database.points.iter().copied().chain(unflushed) {
         if clicks > 0 && range.contains(&interval) {
             let point = points.entry(interval).or_default();
             *point = point.saturating_add(clicks);

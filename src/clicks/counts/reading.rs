@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 
-use super::waiting::{Part, Waiting};
+use super::unflushed::{Part, UnflushedClicks};
 use super::{CountError, ShardCounts, TIMEOUT, TRIES};
 use crate::domain::Interval;
 use crate::redis::{RedisFailure, Term, scripts};
@@ -32,15 +32,15 @@ type Piece = (i64, Option<u64>, Vec<(i64, u64)>);
 
 impl ShardCounts {
     /// The clicks that are in Redis; those of a reading that began after the call.
-    pub(super) async fn all_waiting(&self) -> Result<Arc<Waiting>, CountError> {
+    pub(super) async fn all_unflushed(&self) -> Result<Arc<UnflushedClicks>, CountError> {
         let asked = Instant::now();
         let read = async {
-            let mut newest = self.waiting.lock().await;
+            let mut newest = self.unflushed.lock().await;
             if let Some(shared) = newest.as_ref().filter(|reading| reading.began >= asked) {
                 return Ok(Arc::clone(shared));
             }
             *newest = None;
-            let reading = Arc::new(self.read_waiting().await?);
+            let reading = Arc::new(self.read_unflushed().await?);
             *newest = Some(Arc::clone(&reading));
             Ok(reading)
         };
@@ -50,7 +50,7 @@ impl ShardCounts {
         })
     }
 
-    async fn read_waiting(&self) -> Result<Waiting, CountError> {
+    async fn read_unflushed(&self) -> Result<UnflushedClicks, CountError> {
         if !self.redis.is_reachable() {
             return Err(CountError::Unavailable("Redis is away".into()));
         }
@@ -75,7 +75,7 @@ impl ShardCounts {
                 parts.push(part);
             }
             if !parts.is_empty() {
-                return Ok(Waiting {
+                return Ok(UnflushedClicks {
                     began,
                     term,
                     newest_flush,

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::runner::every;
 use crate::domain::Clock;
 use crate::links::keys_expire_before;
-use crate::store::{Administration, Kept, Store, StoreError, Users};
+use crate::store::{Kept, Store, StoreError};
 
 /// Pause between two runs.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -26,20 +26,20 @@ const LINKS_PER_STEP: u32 = 250;
 
 pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32) {
     every(PAUSE, "removing what is no longer needed", || async {
-        remove_deleted_users(&*store.users).await?;
+        remove_deleted_users(&store).await?;
         remove_changes(&store).await?;
         remove_keys(&store, &*clock).await?;
         remove_sessions(&store, &*clock).await?;
-        remove_audited(&*store.administration, &*clock, audit_days).await?;
+        remove_audited(&store, &*clock, audit_days).await?;
         remove_clicks(&store).await
     })
     .await;
 }
 
-async fn remove_deleted_users(users: &dyn Users) -> Result<(), StoreError> {
+async fn remove_deleted_users(store: &Store) -> Result<(), StoreError> {
     loop {
         let started = Instant::now();
-        if !users.remove_deleted(LINKS_PER_STEP).await? {
+        if !store.remove_deleted_users(LINKS_PER_STEP).await? {
             return Ok(());
         }
         sleep(started.elapsed()).await;
@@ -79,11 +79,7 @@ async fn remove_sessions(store: &Store, clock: &dyn Clock) -> Result<(), StoreEr
     }
 }
 
-async fn remove_audited(
-    administration: &dyn Administration,
-    clock: &dyn Clock,
-    days: u32,
-) -> Result<(), StoreError> {
+async fn remove_audited(store: &Store, clock: &dyn Clock, days: u32) -> Result<(), StoreError> {
     let before = |days: u32| clock.now().before(DAY * days);
     for (kept, before) in [
         (Kept::Addresses, before(days)),
@@ -92,7 +88,7 @@ async fn remove_audited(
     ] {
         loop {
             let started = Instant::now();
-            let removed = administration.prune(kept, before, ROWS_PER_STEP).await?;
+            let removed = store.prune_kept(kept, before, ROWS_PER_STEP).await?;
             if removed < u64::from(ROWS_PER_STEP) {
                 break;
             }

@@ -14,7 +14,7 @@ use crate::domain::Interval;
 use crate::store::click_rows;
 use crate::store::details::{self, BreakdownRow, Spans};
 use crate::store::rows;
-use crate::store::summing::{Added, DayOf, Referrers, Sums, Waiting, filters};
+use crate::store::summing::{Added, DayOf, Referrers, Sums, WaitingClasses, filters};
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
 /// Batches and parts of flushes that are summed in one transaction, and after how many classes no further one is: a transaction of
@@ -252,14 +252,14 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
     Ok((are_more, unclassified))
 }
 
-fn as_waiting((id, interval, packed, links, limits): WaitingRow) -> (i64, Waiting) {
+fn as_waiting((id, interval, packed, links, limits): WaitingRow) -> (i64, WaitingClasses) {
     let limits = links.zip(limits).map(|(links, limits)| {
         let limits = links.into_iter().zip(limits);
         let limit =
             |(link, clicks): (i64, i64)| Some((rows::link_id(link).ok()?, clicks.unsigned_abs()));
         limits.filter_map(limit).collect()
     });
-    let part = Waiting {
+    let part = WaitingClasses {
         interval,
         details: click_rows::details(Some(packed)),
         limits,

@@ -7,7 +7,7 @@
 //! be wrong.
 
 use super::PostgresStore;
-use super::seen::{Noted, Row};
+use super::seen::{KnownDatabase, Row};
 use super::session::Session;
 use crate::store::{HistoryCheck, HistoryNote, StoreError};
 
@@ -15,10 +15,10 @@ use crate::store::{HistoryCheck, HistoryNote, StoreError};
 const GAP: i64 = 1_000_000;
 
 /// How often a statement is tried on a server that was started since the last check: it may be started again meanwhile.
-pub(super) const CHECKS: u32 = 3;
+pub(in crate::store) const CHECKS: u32 = 3;
 
 /// What is answered after that.
-pub(super) fn unchecked() -> StoreError {
+pub(in crate::store) fn unchecked() -> StoreError {
     StoreError::Unavailable("its server was replaced several times in a row".into())
 }
 
@@ -102,7 +102,10 @@ impl PostgresStore {
 
 /// Compares the database with what this instance has seen, and begins a new history where the database may have gone back.
 /// Returns whether it certainly did.
-async fn confirm(session: &mut Session, before: &Noted) -> Result<(Row, bool), sqlx::Error> {
+async fn confirm(
+    session: &mut Session,
+    before: &KnownDatabase,
+) -> Result<(Row, bool), sqlx::Error> {
     let mut row: Row = sqlx::query_as(LOCKED).fetch_one(&mut *session).await?;
     let (id, checked_server, is_checked, server, _, bytes) = &mut row;
     let note = &before.note;
@@ -133,7 +136,7 @@ async fn confirm(session: &mut Session, before: &Noted) -> Result<(Row, bool), s
     if is_new || !*is_checked {
         *id = sqlx::query_scalar(
             "UPDATE database_history SET server = $1, checked_on = pg_postmaster_start_time(),
-                 id = CASE WHEN $2 THEN md5(random()::text || random()::text || clock_timestamp()::text) ELSE id END
+                 id = CASE WHEN $2 THEN encode(randomblob(16), 'hex') ELSE id END
              RETURNING id",
         )
         .bind(server.as_str())

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::pool::Pool;
 use super::server;
 use crate::store::migrations::{
-    self, Applied, Locks, Migrations, Patience, Report, Schema, Standing,
+    self, Applied, LockWaits, Locks, Migrations, Report, Schema, Standing,
 };
 use crate::store::{OpenError, StoreSettings};
 
@@ -41,7 +41,7 @@ pub(super) async fn bring_up_to_date(
 ) -> Result<(), OpenError> {
     let migrations = migrations::postgres();
     match schema {
-        Schema::Migrate(report) => migrate(url, pool, &migrations, Patience::USUAL, report).await,
+        Schema::Migrate(report) => migrate(url, pool, &migrations, LockWaits::USUAL, report).await,
         Schema::Require => match standing(pool, &migrations).await? {
             Standing::Complete(progress) => {
                 migrations::log(&progress);
@@ -60,18 +60,18 @@ pub async fn migrate_postgres(
     url: &str,
     settings: StoreSettings,
     migrations: &Migrations,
-    patience: Patience,
+    waits: LockWaits,
     report: Report,
 ) -> Result<(), OpenError> {
     let pool = Pool::connect(url, settings).await?;
-    migrate(url, &pool, migrations, patience, report).await
+    migrate(url, &pool, migrations, waits, report).await
 }
 
 async fn migrate(
     url: &str,
     pool: &Pool,
     migrations: &Migrations,
-    patience: Patience,
+    waits: LockWaits,
     report: Report,
 ) -> Result<(), OpenError> {
     let newest = match standing(pool, migrations).await? {
@@ -85,8 +85,8 @@ async fn migrate(
     let options = server::options(url)?;
     let connected = timeout(TIMEOUT, PgConnection::connect_with(&options)).await;
     let mut connection = connected.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
-    let attempt = async || apply(&mut connection, migrations, patience).await;
-    let applied = migrations.bring_up_to_date(newest, patience, report, LOCKS, attempt);
+    let attempt = async || apply(&mut connection, migrations, waits).await;
+    let applied = migrations.bring_up_to_date(newest, waits, report, LOCKS, attempt);
     applied.await?;
     // A proxy would log a connection that just breaks off.
     let _ = timeout(TIMEOUT, connection.close()).await;
@@ -97,7 +97,7 @@ async fn migrate(
 async fn apply(
     connection: &mut PgConnection,
     migrations: &Migrations,
-    patience: Patience,
+    waits: LockWaits,
 ) -> Result<Result<Standing, OpenError>, MigrateError> {
     let locked = timeout(TIMEOUT, async {
         // Every statement sees what was committed before it: what another instance did before it gave the lock back.
@@ -105,7 +105,7 @@ async fn apply(
             .begin_with("BEGIN ISOLATION LEVEL READ COMMITTED")
             .await?;
         // A migration may have much to do, and waits for locks by its own rule.
-        let lock_timeout = patience.lock_timeout.as_millis();
+        let lock_timeout = waits.lock_timeout.as_millis();
         let settings = AssertSqlSafe(format!(
             "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = {lock_timeout}"
         ));

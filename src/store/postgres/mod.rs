@@ -2,12 +2,9 @@
 
 use super::{OpenError, StoreSettings};
 
-mod administration;
-mod api_keys;
 mod click_limits;
 mod clicks;
 mod database;
-mod deleted_users;
 mod detail_lock;
 mod detail_room;
 mod details;
@@ -16,22 +13,18 @@ mod ledger;
 mod migrate;
 mod owner_series;
 mod pool;
-mod removal_steps;
-mod removals;
 mod removed_details;
 mod replica;
 mod seen;
-mod seen_rows;
 mod series;
 mod server;
-mod session;
-mod users;
+pub(super) mod session;
 
 use pool::Pool;
-use seen::Seen;
 
 pub(super) use clicks::{count_clicks, written_clicks};
-pub(super) use session::Session;
+pub(super) use history::{CHECKS, unchecked};
+pub(super) use seen::Seen;
 
 pub use migrate::migrate_postgres;
 pub use replica::{PostgresReplica, WalPosition};
@@ -65,12 +58,3 @@ impl PostgresStore {
         })
     }
 }
-
-/// Leaves out links of accounts that were deleted and whose links are not removed yet.
-macro_rules! not_of_deleted_user {
-    () => {
-        " AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = links.owner_id)"
-    };
-}
-
-use not_of_deleted_user;

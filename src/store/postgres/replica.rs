@@ -19,7 +19,7 @@ use super::PostgresStore;
 use super::pool::Pool;
 use super::session::Session;
 use crate::domain::{LinkId, LinkTarget, ShortCode};
-use crate::store::engine::row_of_postgres;
+use crate::store::connection::row_of_postgres;
 use crate::store::finding::{target, target_columns, target_of};
 use crate::store::migrations::Schema;
 use crate::store::sql::query;

@@ -15,14 +15,14 @@ pub(super) type Row = (String, String, bool, String, i64, i64);
 /// What this instance has seen.
 #[derive(Default)]
 pub(in crate::store) struct Seen {
-    note: Mutex<Noted>,
+    note: Mutex<KnownDatabase>,
     /// One check at a time: those that wait find the server checked.
     pub(super) checking: tokio::sync::Mutex<()>,
 }
 
 /// What an instance has noted of the database.
 #[derive(Clone, Default)]
-pub(super) struct Noted {
+pub(super) struct KnownDatabase {
     pub(super) note: HistoryNote,
     /// When the server was started that was checked last.
     pub(super) started: i64,
@@ -31,7 +31,7 @@ pub(super) struct Noted {
 }
 
 impl Seen {
-    pub(super) fn noted(&self) -> MutexGuard<'_, Noted> {
+    pub(super) fn noted(&self) -> MutexGuard<'_, KnownDatabase> {
         self.note.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -51,13 +51,13 @@ impl Seen {
         self.noted().note.deleted = Some(code.as_str().to_owned());
     }
 
-    pub(super) fn registered(&self, account: UserId) {
+    pub(in crate::store) fn registered(&self, account: UserId) {
         let note = &mut self.noted().note;
         note.highest_account = note.highest_account.max(account.0);
     }
 }
 
-impl Noted {
+impl KnownDatabase {
     pub(super) fn is_current(&self, (id, _, is_checked, server, started, bytes): &Row) -> bool {
         *is_checked
             && self.note.id == *id

@@ -7,7 +7,7 @@ use sqlx::{Connection, SqliteConnection};
 
 use crate::store::OpenError;
 use crate::store::migrations::{
-    self, Applied, Locks, Migrations, Patience, Report, Schema, Standing,
+    self, Applied, LockWaits, Locks, Migrations, Report, Schema, Standing,
 };
 
 /// The errors for a lock that was not free in time, in the low byte of SQLite's codes: busy, locked.
@@ -21,7 +21,7 @@ pub(super) async fn bring_up_to_date(
     let migrations = migrations::sqlite();
     match schema {
         Schema::Migrate(report) => {
-            migrate_sqlite(connection, &migrations, Patience::USUAL, report).await
+            migrate_sqlite(connection, &migrations, LockWaits::USUAL, report).await
         }
         Schema::Require => match standing(connection, &migrations).await? {
             Standing::Complete(progress) => {
@@ -40,7 +40,7 @@ pub(super) async fn bring_up_to_date(
 pub async fn migrate_sqlite(
     connection: &mut SqliteConnection,
     migrations: &Migrations,
-    patience: Patience,
+    waits: LockWaits,
     report: Report,
 ) -> Result<(), OpenError> {
     let newest = match standing(connection, migrations).await? {
@@ -67,7 +67,7 @@ pub async fn migrate_sqlite(
         held: is_locked,
         advice: "end the program that writes to the file",
     };
-    let applied = migrations.bring_up_to_date(newest, patience, report, locks, attempt);
+    let applied = migrations.bring_up_to_date(newest, waits, report, locks, attempt);
     applied.await
 }
 

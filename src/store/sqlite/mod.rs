@@ -24,8 +24,6 @@ use super::migrations::Schema;
 use super::{OpenError, StoreSettings};
 use crate::domain::{Clock, io_reason};
 
-mod administration;
-mod api_keys;
 mod batch;
 mod class_sums;
 mod click_limits;
@@ -33,7 +31,6 @@ mod clicks;
 mod compaction;
 mod counted;
 mod database;
-mod deleted_users;
 mod detail_room;
 mod details;
 mod ledger;
@@ -43,12 +40,8 @@ mod one_row;
 mod owner_series;
 mod pool;
 mod presence;
-mod removal_steps;
-mod removals;
 mod removed_details;
-mod seen_rows;
 mod series;
-mod users;
 
 pub(super) use clicks::written_clicks;
 pub(super) use counted::count_clicks;
@@ -247,12 +240,3 @@ fn lock(path: &Path) -> Result<File, OpenError> {
         Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
-
-/// Leaves out links of accounts that were deleted and whose links are not removed yet.
-macro_rules! not_of_deleted_user {
-    () => {
-        " AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id)"
-    };
-}
-
-use not_of_deleted_user;

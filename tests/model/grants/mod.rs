@@ -41,8 +41,8 @@ pub enum Mutation {
     UnusedIsForgotten,
     /// A grant is not counted in the transaction.
     GrantIsNotCounted,
-    /// A grant that is asked for again is counted in the quarter of the repetition, too.
-    RepetitionCountsInItsQuarter,
+    /// A grant that is asked for again is counted in the interval of the repetition, too.
+    RepetitionCountsInItsInterval,
     /// The clicks from before the limit are counted before the change is announced.
     CountedBeforeAnnounced,
     /// A click without a grant does not make a counting begin again that may miss it.
@@ -83,7 +83,7 @@ impl Mutation {
         Self::RepetitionIsANewBatch,
         Self::UnusedIsForgotten,
         Self::GrantIsNotCounted,
-        Self::RepetitionCountsInItsQuarter,
+        Self::RepetitionCountsInItsInterval,
         Self::CountedBeforeAnnounced,
         Self::CountingMissesClicks,
     ];
@@ -105,7 +105,7 @@ impl Mutation {
                 },
             ),
             Self::GrantIsNotCounted => (properties::COUNTED, World::LIMITED),
-            Self::RepetitionCountsInItsQuarter => (properties::SERIES, World::LIMITED),
+            Self::RepetitionCountsInItsInterval => (properties::SERIES, World::LIMITED),
         };
         (
             property,
@@ -122,7 +122,7 @@ const PAIR: usize = 2;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct State {
-    pub(crate) quarter: u8,
+    pub(crate) interval: u8,
     pub(crate) visits: u8,
     pub(crate) leaves: u8,
     pub(crate) kills: u8,
@@ -170,7 +170,7 @@ pub(crate) struct Link {
     granted: u8,
     /// Granted clicks in the count.
     counted: u8,
-    /// The same by quarter of an hour.
+    /// The same by interval.
     series: [u8; 2],
 }
 
@@ -186,7 +186,7 @@ pub(crate) enum Message {
         recorder: usize,
         number: u8,
         wanted: u8,
-        quarter: u8,
+        interval: u8,
         left: Option<u8>,
     },
     Answered {
@@ -222,8 +222,8 @@ pub(crate) struct Books {
     granted_twice: bool,
     is_one_too_many: bool,
     too_few: bool,
-    /// Granted clicks, by the quarter in which their batch was asked for first.
-    quarters: [u8; 2],
+    /// Granted clicks, by the interval in which their batch was asked for first.
+    intervals: [u8; 2],
 }
 
 /// What happens. `usize` names an instance.
@@ -246,7 +246,7 @@ pub enum Action {
     BeginCounting,
     Count,
     EndCounting,
-    EndQuarter,
+    EndInterval,
 }
 
 impl World {
@@ -306,7 +306,7 @@ impl Model for World {
             ];
             actions.extend(counting);
         }
-        actions.push(Action::EndQuarter);
+        actions.push(Action::EndInterval);
     }
 
     fn next_state(&self, state: &State, action: Action) -> Option<State> {

@@ -10,7 +10,7 @@ pub(super) const NOT_TOO_FEW: &str =
 pub(super) const ONCE: &str = "rule 9: a batch is granted once";
 pub(super) const COUNTED: &str = "rule 9: what is granted is counted with it";
 pub(super) const SERIES: &str =
-    "rule 9: a grant is counted in the quarter in which it was asked for";
+    "rule 9: a grant is counted in the interval in which it was asked for";
 
 pub(super) fn all() -> Vec<Property<World>> {
     vec![
@@ -28,7 +28,7 @@ pub(super) fn all() -> Vec<Property<World>> {
                 || state.link.counted == state.answers.iter().map(granted).sum::<u8>()
         }),
         Property::always(SERIES, |_, state: &State| {
-            state.link.series == state.books.quarters
+            state.link.series == state.books.intervals
                 && state.link.series.iter().sum::<u8>() == state.link.counted
         }),
         Property::sometimes(

@@ -20,7 +20,7 @@ pub(super) fn apply(world: &World, state: &mut State, action: &Action) -> Option
         Action::Announce | Action::BeginCounting | Action::Count | Action::EndCounting => {
             count_before(world, state, action)?;
         }
-        Action::EndQuarter => state.quarter = 1,
+        Action::EndInterval => state.interval = 1,
     }
     Some(())
 }
@@ -100,8 +100,8 @@ fn send(world: &World, state: &mut State, number: usize) -> Option<()> {
         .without(Mutation::RowIsNotLocked)
         .then(|| left(world, &state.link))
         .flatten();
-    let (recorder, quarter) = (recorder(number, instance), state.quarter);
-    // The batch keeps its quarter.
+    let (recorder, interval) = (recorder(number, instance), state.interval);
+    // The batch keeps its interval.
     let is_there = |message: &Message| matches!(message, Message::Ask { recorder: other, number, .. } if (*other, *number) == (recorder, batch));
     if state.network.iter().any(is_there) {
         return None;
@@ -110,7 +110,7 @@ fn send(world: &World, state: &mut State, number: usize) -> Option<()> {
         recorder,
         number: batch,
         wanted,
-        quarter,
+        interval,
         left,
     });
     Some(())
@@ -128,10 +128,10 @@ fn arrive(world: &World, state: &mut State, message: usize, is_answered: bool) {
             recorder,
             number,
             wanted,
-            quarter,
+            interval,
             left: read,
         } => {
-            let Some(answer) = grant(world, state, (recorder, number), wanted, quarter, read)
+            let Some(answer) = grant(world, state, (recorder, number), wanted, interval, read)
             else {
                 return;
             };
@@ -164,7 +164,7 @@ fn grant(
     state: &mut State,
     batch: (usize, u8),
     wanted: u8,
-    quarter: u8,
+    interval: u8,
     read: Option<u8>,
 ) -> Option<Answer> {
     let known = state
@@ -173,10 +173,10 @@ fn grant(
         .find(|(known, _)| *known == batch)
         .map(|(_, answer)| *answer);
     if let Some(answer) = known {
-        if world.without(Mutation::RepetitionCountsInItsQuarter)
+        if world.without(Mutation::RepetitionCountsInItsInterval)
             && let Answer::Granted(clicks) = answer
         {
-            state.link.series[usize::from(quarter)] += clicks;
+            state.link.series[usize::from(interval)] += clicks;
         }
         if !world.without(Mutation::AnswerIsNotNoted) {
             return Some(answer);
@@ -198,8 +198,8 @@ fn grant(
             if !world.without(Mutation::GrantIsNotCounted) {
                 link.counted += clicks;
             }
-            link.series[usize::from(quarter)] += clicks;
-            state.books.quarters[usize::from(quarter)] += clicks;
+            link.series[usize::from(interval)] += clicks;
+            state.books.intervals[usize::from(interval)] += clicks;
             state.books.granted_twice |= known.is_some() && clicks > 0;
             Answer::Granted(clicks)
         }

@@ -60,8 +60,8 @@ pub enum Action {
     TakeOver {
         with: Data,
     },
-    /// A quarter of an hour ends.
-    EndQuarter,
+    /// An interval ends.
+    EndInterval,
     /// The first link is deleted, and another one made.
     ReplaceLink,
 }
@@ -93,8 +93,8 @@ pub(super) fn possible(world: &World, state: &State, actions: &mut Vec<Action>) 
         actions.push(Action::CrashDatabase);
     }
     of_servers(state, actions);
-    if world.quarters && state.quarter == 0 {
-        actions.push(Action::EndQuarter);
+    if world.intervals && state.interval == 0 {
+        actions.push(Action::EndInterval);
     }
     if world.deletes && !state.database.is_replaced {
         actions.push(Action::ReplaceLink);

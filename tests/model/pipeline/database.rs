@@ -52,7 +52,7 @@ pub(super) fn compact(world: &World, state: &mut State, batch: usize) -> Option<
     commit(state);
     state.database.journal[batch] = None;
     let mut part = Part {
-        quarter: state.batches[batch].quarter,
+        interval: state.batches[batch].interval,
         ..Part::default()
     };
     part.clicks[batch] = 1;
@@ -63,7 +63,7 @@ pub(super) fn compact(world: &World, state: &mut State, batch: usize) -> Option<
     Some(())
 }
 
-/// Adds clicks of one quarter to a link; those of a deleted link are passed over.
+/// Adds clicks of one interval to a link; those of a deleted link are passed over.
 fn count(world: &World, state: &mut State, link: usize, part: &Part) {
     for batch in 0..BATCHES {
         let clicks = part.clicks[batch];
@@ -72,7 +72,7 @@ fn count(world: &World, state: &mut State, link: usize, part: &Part) {
         }
         let row = &mut state.database.links[link];
         row.counted[batch] += clicks;
-        row.add(world, part.quarter, clicks);
+        row.add(world, part.interval, clicks);
         if !world.without(Mutation::ClassesAreWrittenLater) {
             row.add_classes(state.batches[batch], clicks, part.classed[batch]);
         }
@@ -80,27 +80,27 @@ fn count(world: &World, state: &mut State, link: usize, part: &Part) {
 }
 
 impl Link {
-    fn add(&mut self, world: &World, quarter: u8, clicks: u8) {
+    fn add(&mut self, world: &World, interval: u8, clicks: u8) {
         self.clicks += clicks;
-        if quarter == self.quarter
-            || quarter < self.quarter && world.without(Mutation::LateClicksAreOfNow)
+        if interval == self.interval
+            || interval < self.interval && world.without(Mutation::LateClicksAreOfNow)
         {
-            self.in_quarter += clicks;
-        } else if quarter < self.quarter {
-            self.series[usize::from(quarter)] += clicks;
+            self.in_interval += clicks;
+        } else if interval < self.interval {
+            self.series[usize::from(interval)] += clicks;
         } else {
-            if !world.without(Mutation::EndedQuarterIsForgotten) {
-                self.series[usize::from(self.quarter)] += self.in_quarter;
+            if !world.without(Mutation::EndedIntervalIsForgotten) {
+                self.series[usize::from(self.interval)] += self.in_interval;
             }
-            (self.quarter, self.in_quarter) = (quarter, clicks);
+            (self.interval, self.in_interval) = (interval, clicks);
         }
     }
 
     /// Of clicks without a class nothing is known; a class without a click is left out.
     pub(super) fn add_classes(&mut self, batch: Batch, clicks: u8, classed: u8) {
-        let of_quarter = &mut self.classes[usize::from(batch.quarter)];
-        of_quarter[batch.class] += classed.min(clicks);
-        of_quarter[CLASSES] += clicks.saturating_sub(classed);
+        let of_interval = &mut self.classes[usize::from(batch.interval)];
+        of_interval[batch.class] += classed.min(clicks);
+        of_interval[CLASSES] += clicks.saturating_sub(classed);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Rules 1 to 8, quarters of an hour and classes.
+//! Rules 1 to 8, intervals of an hour and classes.
 //!
 //! What is left out, or simpler than in the code:
 //!
-//! * A batch has one click of each of two links, of one quarter and class. Several batches that wait in memory are not merged into one.
+//! * A batch has one click of each of two links, of one interval and class. Several batches that wait in memory are not merged into one.
 //! * Both databases do each script and each transaction at once, in any order, whenever its message arrives: late, or never.
 //!   A reply arrives with it, late, or never. A repetition is sent again by its sender.
 //! * Time is no part of it: each deadline may pass at any moment, and the lease on flushing does not exist.
@@ -55,8 +55,8 @@ pub struct World {
     pub redis_faults: u8,
     /// Whether connections may be missing, and messages late.
     pub outages: bool,
-    /// Whether a quarter of an hour ends.
-    pub quarters: bool,
+    /// Whether an interval of an hour ends.
+    pub intervals: bool,
     /// Whether the first link is deleted and another one made.
     pub deletes: bool,
     /// What is switched off.

@@ -52,12 +52,12 @@ pub enum Mutation {
     FlushesHaveNoNames,
     /// Rule 8: a batch in doubt is sent again in any epoch.
     DoubtOutlivesItsEpoch,
-    /// Quarters: a flush takes the clicks of every quarter.
-    FlushMixesQuarters,
-    /// Quarters: clicks of an older quarter are added to the newest.
+    /// Intervals: a flush takes the clicks of every interval.
+    FlushMixesIntervals,
+    /// Intervals: clicks of an older interval are added to the newest.
     LateClicksAreOfNow,
-    /// Quarters: the sum of a quarter that ends is not kept.
-    EndedQuarterIsForgotten,
+    /// Intervals: the sum of an interval that ends is not kept.
+    EndedIntervalIsForgotten,
     /// Classes: a batch without room for its class is not counted.
     NoRoomNoClick,
     /// Classes: they are written in a transaction of their own, after the counts.
@@ -91,9 +91,9 @@ impl Mutation {
         Self::LedgerIsNotNamed,
         Self::FlushesHaveNoNames,
         Self::DoubtOutlivesItsEpoch,
-        Self::FlushMixesQuarters,
+        Self::FlushMixesIntervals,
         Self::LateClicksAreOfNow,
-        Self::EndedQuarterIsForgotten,
+        Self::EndedIntervalIsForgotten,
         Self::NoRoomNoClick,
         Self::ClassesAreWrittenLater,
         Self::ClassesOfNewestClicks,
@@ -127,12 +127,12 @@ impl Mutation {
             Self::LedgerIsNotNamed => (rules::NOTICED, World::FAULTS),
             Self::FlushesHaveNoNames => (rules::KEPT, World::FAULTS),
             Self::DoubtOutlivesItsEpoch => (rules::ONE_EPOCH, World::DOUBTFUL_FAULTS),
-            Self::FlushMixesQuarters => (rules::QUARTER, World::QUARTERLY),
-            Self::LateClicksAreOfNow => (rules::QUARTER, World::QUARTERLY),
-            Self::EndedQuarterIsForgotten => (rules::SERIES, World::QUARTERLY),
+            Self::FlushMixesIntervals => (rules::INTERVAL, World::BY_INTERVAL),
+            Self::LateClicksAreOfNow => (rules::INTERVAL, World::BY_INTERVAL),
+            Self::EndedIntervalIsForgotten => (rules::SERIES, World::BY_INTERVAL),
             Self::NoRoomNoClick => (rules::ROOM, World::ONE),
             Self::ClassesAreWrittenLater => (rules::ALL_CLASSES, World::ONE),
-            Self::ClassesOfNewestClicks => (rules::OWN_CLASS, World::QUARTERLY),
+            Self::ClassesOfNewestClicks => (rules::OWN_CLASS, World::BY_INTERVAL),
         };
         (
             property,

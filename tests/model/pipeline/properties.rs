@@ -2,7 +2,7 @@
 
 use stateright::Property;
 
-use super::state::{BATCHES, CLASSES, Flush, LINKS, QUARTERS, State};
+use super::state::{BATCHES, CLASSES, Flush, INTERVALS, LINKS, State};
 use super::{Mutation, World};
 
 /// What must never happen, and is seen only when it does.
@@ -36,11 +36,11 @@ pub(super) const ROLLED_BACK: &str =
     "rule 7: no click of a data set that was rolled back is counted twice";
 pub(super) const NOTICED: &str = "rule 7: a data set that went back is found";
 pub(super) const ONE_EPOCH: &str = "rule 8: a batch in doubt belongs to one epoch";
-pub(super) const SERIES: &str = "quarters: the sum of the series is the count";
-pub(super) const QUARTER: &str = "quarters: a click is in the quarter in which it was recorded";
+pub(super) const SERIES: &str = "intervals: the sum of the series is the count";
+pub(super) const INTERVAL: &str = "intervals: a click is in the interval in which it was recorded";
 pub(super) const ALL_CLASSES: &str = "classes: their sum is the count";
 pub(super) const OWN_CLASS: &str =
-    "classes: a click that had room for its class has it, in its quarter";
+    "classes: a click that had room for its class has it, in its interval";
 pub(super) const ROOM: &str = "classes: a batch without room for its class is counted all the same";
 pub(super) const QUIET: &str = "all rules: when all is quiet, every click is counted exactly once";
 
@@ -80,14 +80,14 @@ pub(super) fn all() -> Vec<Property<World>> {
         free_of!(NOTICED, WentBackUnnoticed),
         free_of!(ONE_EPOCH, AppliedInTwoEpochs),
         Property::always(SERIES, |_, state: &State| {
-            let sum = |link: &super::state::Link| link.in_quarter + link.series.iter().sum::<u8>();
+            let sum = |link: &super::state::Link| link.in_interval + link.series.iter().sum::<u8>();
             state
                 .database
                 .links
                 .iter()
                 .all(|link| sum(link) == link.clicks)
         }),
-        Property::always(QUARTER, |_, state: &State| is_in_its_quarter(state)),
+        Property::always(INTERVAL, |_, state: &State| is_in_its_interval(state)),
         Property::always(ALL_CLASSES, |_, state: &State| {
             state
                 .database
@@ -143,18 +143,18 @@ fn is_reported(world: &World, state: &State) -> bool {
         })
 }
 
-fn is_in_its_quarter(state: &State) -> bool {
+fn is_in_its_interval(state: &State) -> bool {
     state.database.links.iter().all(|link| {
-        (0..QUARTERS).all(|quarter| {
-            let current = if usize::from(link.quarter) == quarter {
-                link.in_quarter
+        (0..INTERVALS).all(|interval| {
+            let current = if usize::from(link.interval) == interval {
+                link.in_interval
             } else {
                 0
             };
-            let of_quarter = (0..state.batches.len())
-                .filter(|batch| usize::from(state.batches[*batch].quarter) == quarter)
+            let of_interval = (0..state.batches.len())
+                .filter(|batch| usize::from(state.batches[*batch].interval) == interval)
                 .map(|batch| link.counted[batch]);
-            link.series[quarter] + current == of_quarter.sum::<u8>()
+            link.series[interval] + current == of_interval.sum::<u8>()
         })
     })
 }
@@ -162,18 +162,18 @@ fn is_in_its_quarter(state: &State) -> bool {
 /// A class may be missing only where there was no room for it; then nothing is known of the click.
 fn is_in_its_class(state: &State) -> bool {
     state.database.links.iter().all(|link| {
-        (0..QUARTERS * CLASSES).all(|number| {
-            let (quarter, class) = (number / CLASSES, number % CLASSES);
+        (0..INTERVALS * CLASSES).all(|number| {
+            let (interval, class) = (number / CLASSES, number % CLASSES);
             let (mut least, mut most) = (0, 0);
             for (index, batch) in state.batches.iter().enumerate() {
-                if (usize::from(batch.quarter), batch.class) == (quarter, class) {
+                if (usize::from(batch.interval), batch.class) == (interval, class) {
                     most += link.counted[index];
                     if !state.books.unclassed.has(index) {
                         least += link.counted[index];
                     }
                 }
             }
-            (least..=most).contains(&link.classes[quarter][class])
+            (least..=most).contains(&link.classes[interval][class])
         })
     })
 }

@@ -1,10 +1,10 @@
 //! The scripts of Redis.
 
 use super::properties::Broken;
-use super::state::{BATCHES, DataSet, FlushId, Part, QUARTERS, State, View};
+use super::state::{BATCHES, DataSet, FlushId, INTERVALS, Part, State, View};
 use super::{Mutation, World};
 
-/// Of how many batches of a quarter the classes have room.
+/// Of how many batches of an interval the classes have room.
 const ROOM: u8 = 1;
 
 /// A call of `record_clicks`.
@@ -38,7 +38,7 @@ pub(super) fn record(world: &World, state: &mut State, call: &Record) -> bool {
     if last < batch.number || world.without(Mutation::RedisTakesAnyNumber) {
         data.recorders[batch.recorder] = last.max(batch.number);
         let waited = data.waiting()[index];
-        if !apply(world, data, index, batch.quarter) {
+        if !apply(world, data, index, batch.interval) {
             state.books.unclassed.insert(index);
         }
         if data.waiting()[index] != waited + 1 {
@@ -68,9 +68,9 @@ pub(super) fn record(world: &World, state: &mut State, call: &Record) -> bool {
 }
 
 /// Adds a batch to what is pending. Returns whether its class had room.
-fn apply(world: &World, data: &mut DataSet, batch: usize, quarter: u8) -> bool {
-    let part = &mut data.pending[usize::from(quarter)];
-    part.quarter = quarter;
+fn apply(world: &World, data: &mut DataSet, batch: usize, interval: u8) -> bool {
+    let part = &mut data.pending[usize::from(interval)];
+    part.interval = interval;
     let has_room = part.classed.iter().sum::<u8>() < ROOM;
     if has_room {
         part.classed[batch] += 1;
@@ -118,10 +118,10 @@ pub(super) fn begin_flush(
     flushing
 }
 
-/// Takes the pending clicks of the oldest quarter.
+/// Takes the pending clicks of the oldest interval.
 fn oldest(world: &World, data: &mut DataSet) -> Part {
     let has_clicks = |part: &Part| part.clicks != [0; BATCHES];
-    if world.without(Mutation::FlushMixesQuarters) {
+    if world.without(Mutation::FlushMixesIntervals) {
         let [older, mut newer] = std::mem::take(&mut data.pending);
         for batch in 0..BATCHES {
             newer.clicks[batch] += older.clicks[batch];
@@ -133,10 +133,10 @@ fn oldest(world: &World, data: &mut DataSet) -> Part {
         .pending
         .iter()
         .position(has_clicks)
-        .unwrap_or(QUARTERS - 1);
+        .unwrap_or(INTERVALS - 1);
     let mut part = std::mem::take(&mut data.pending[at]);
     if world.without(Mutation::ClassesOfNewestClicks) {
-        part.classed = data.pending[QUARTERS - 1].classed;
+        part.classed = data.pending[INTERVALS - 1].classed;
     }
     part
 }

@@ -9,8 +9,8 @@ pub(super) const BATCHES: usize = 3;
 pub(super) const LINKS: usize = 2;
 /// Classes that are known of clicks; after them comes the one of which nothing is known.
 pub(super) const CLASSES: usize = 2;
-/// Quarters of an hour.
-pub(super) const QUARTERS: usize = 2;
+/// Intervals.
+pub(super) const INTERVALS: usize = 2;
 /// Instances, and servers of Redis.
 pub(super) const PAIR: usize = 2;
 
@@ -49,7 +49,7 @@ impl Set {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct State {
-    pub quarter: u8,
+    pub interval: u8,
     /// The batches that visitors sent so far.
     pub batches: Vec<Batch>,
     pub instances: [Instance; PAIR],
@@ -72,7 +72,7 @@ pub struct Batch {
     pub instance: usize,
     pub recorder: usize,
     pub number: u8,
-    pub quarter: u8,
+    pub interval: u8,
     /// The class of its clicks.
     pub class: usize,
     /// Which link its first click is of: that which was deleted, or its successor.
@@ -172,10 +172,10 @@ pub struct Shown {
     pub flush: Option<(u8, Times)>,
 }
 
-/// Clicks in Redis of one quarter.
+/// Clicks in Redis of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Part {
-    pub quarter: u8,
+    pub interval: u8,
     pub clicks: Times,
     /// How many of them have their class.
     pub classed: Times,
@@ -200,7 +200,7 @@ pub struct DataSet {
     pub flush: u8,
     /// The last number of each recorder.
     pub recorders: [u8; 2 * PAIR],
-    pub pending: [Part; QUARTERS],
+    pub pending: [Part; INTERVALS],
     pub flushing: Option<(FlushId, Part)>,
     /// Whether a flush was found to be another one than that of the ledger.
     pub is_doubted: bool,
@@ -245,11 +245,11 @@ pub enum Entry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Link {
     pub clicks: u8,
-    pub quarter: u8,
-    pub in_quarter: u8,
-    pub series: [u8; QUARTERS],
-    /// Clicks of each quarter and class.
-    pub classes: [[u8; CLASSES + 1]; QUARTERS],
+    pub interval: u8,
+    pub in_interval: u8,
+    pub series: [u8; INTERVALS],
+    /// Clicks of each interval and class.
+    pub classes: [[u8; CLASSES + 1]; INTERVALS],
     /// The books: how often each batch is counted.
     pub counted: Times,
 }

@@ -41,7 +41,7 @@ pub(super) fn apply(world: &World, state: &mut State, action: Action) -> Option<
         Action::Restart { server, with } => recovery::restart(state, server, with),
         Action::SlipBack { server } => recovery::slip_back(state, server),
         Action::TakeOver { with } => recovery::take_over(state, with),
-        Action::EndQuarter => state.quarter += 1,
+        Action::EndInterval => state.interval += 1,
         Action::ReplaceLink => {
             database::commit(state);
             state.database.is_replaced = true;
@@ -61,7 +61,7 @@ fn visit(world: &World, state: &mut State, number: usize) {
         instance: number,
         recorder: 2 * number + usize::from(instance.starts),
         number: instance.number,
-        quarter: state.quarter,
+        interval: state.interval,
         class: index % CLASSES,
         successor: state.database.is_replaced,
     });

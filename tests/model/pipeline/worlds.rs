@@ -14,7 +14,7 @@ impl World {
         snapshots: 0,
         redis_faults: 0,
         outages: false,
-        quarters: false,
+        intervals: false,
         deletes: false,
         mutation: None,
     };
@@ -49,18 +49,18 @@ impl World {
         flushes: true,
         ..Self::OUTAGES
     };
-    /// A link is deleted, with quarters that end.
+    /// A link is deleted, with intervals that end.
     pub const DELETES: Self = Self {
         deletes: true,
-        quarters: true,
+        intervals: true,
         outages: true,
         crashes: 0,
         ..Self::ONE
     };
-    /// Quarters end while two instances record and write back.
-    pub const QUARTERLY: Self = Self {
+    /// Intervals end while two instances record and write back.
+    pub const BY_INTERVAL: Self = Self {
         batches: 3,
-        quarters: true,
+        intervals: true,
         outages: true,
         crashes: 0,
         ..Self::ONE
@@ -101,7 +101,7 @@ impl World {
         ("readers", Self::READERS, 14, 16),
         ("readers in outages", Self::DOUBTFUL_READERS, 13, 15),
         ("a deleted link", Self::DELETES, 12, 14),
-        ("quarters", Self::QUARTERLY, 12, 14),
+        ("intervals", Self::BY_INTERVAL, 12, 14),
     ];
 
     /// Worlds in which it loses data or is superseded.

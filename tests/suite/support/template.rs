@@ -14,8 +14,8 @@ const LOCK: i64 = 0x7368_756e_745f_7470;
 
 /// Migrations draw the names by which the service tells databases apart. A copy draws its own.
 const NEW_NAMES: &str = "
-    UPDATE installation SET id = md5(random()::text || random()::text || clock_timestamp()::text);
-    UPDATE database_history SET id = md5(random()::text || random()::text || clock_timestamp()::text)";
+    UPDATE installation SET id = encode(randomblob(16), 'hex');
+    UPDATE database_history SET id = encode(randomblob(16), 'hex')";
 
 static TEMPLATE: OnceCell<String> = OnceCell::const_new();
 

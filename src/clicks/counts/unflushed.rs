@@ -11,10 +11,10 @@ use crate::redis::Term;
 use crate::store::{FlushMark, OwnerSnapshot, WrittenBack};
 
 /// The newest reading of a data set, kept for those who wait for it.
-pub(super) type NewestReading = Mutex<Option<Arc<Waiting>>>;
+pub(super) type NewestReading = Mutex<Option<Arc<UnflushedClicks>>>;
 
 /// The clicks in a data set.
-pub(super) struct Waiting {
+pub(super) struct UnflushedClicks {
     pub(super) began: Instant,
     pub(super) term: Arc<Term>,
     pub(super) newest_flush: i64,
@@ -32,7 +32,7 @@ pub(super) struct Part {
     pub(super) is_finished: bool,
 }
 
-impl Waiting {
+impl UnflushedClicks {
     pub(super) fn links(&self) -> impl Iterator<Item = LinkId> {
         let numbers = self.parts.iter().flat_map(|part| part.clicks.keys());
         numbers.filter_map(|link| LinkId::parse(*link))
