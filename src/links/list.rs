@@ -110,27 +110,25 @@ impl LinkService {
         };
         let read_at = self.clock.now();
         let counting = self.counts.begin();
-        let (links, next, has_parked) = if is_plain {
-            self.newest(owner, after, limit).await?
-        } else {
-            let search = LinkSearch {
-                filter: &listing.filter,
-                order: listing.order,
-                after,
-                limit,
-                now: read_at,
-            };
-            let ToCount { value, has_parked } = if listing.order.is_by_clicks() {
-                self.by_clicks(owner, &search).await?
-            } else {
-                self.by_moment(owner, &search, &mut searching).await?
-            };
-            (value.links, value.next, has_parked)
+        let search = LinkSearch {
+            filter: &listing.filter,
+            order: listing.order,
+            after,
+            limit,
+            now: read_at,
         };
+        let found = if is_plain {
+            self.newest(owner, after, limit).await?
+        } else if listing.order.is_by_clicks() {
+            self.by_clicks(owner, &search).await?
+        } else {
+            self.by_moment(owner, &search, &mut searching).await?
+        };
+        let FoundLinks { links, next } = found.value;
         let turns = searching.zip(long_page);
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = links.iter().map(click_of).collect();
-        let AsOf { value, as_of } = counting.of_or_written(&to_count, has_parked).await?;
+        let AsOf { value, as_of } = counting.of_or_written(&to_count, found.has_parked).await?;
         Ok(Page {
             links,
             clicks: value,
@@ -184,6 +182,16 @@ impl LinkService {
                 *searching = Some(self.searches.turn(owner.user).await?);
             }
         }
+        self.found(owner, search, steps).await
+    }
+
+    /// The links that a search found.
+    pub(super) async fn found(
+        &self,
+        owner: Principal,
+        search: &LinkSearch<'_>,
+        steps: Steps,
+    ) -> Result<ToCount<FoundLinks>, LinkError> {
         let (matches, next) = steps.found();
         let ids: Vec<_> = matches.iter().map(|position| position.id).collect();
         let found = self
@@ -204,13 +212,16 @@ impl LinkService {
         owner: Principal,
         after: Option<Position>,
         limit: u32,
-    ) -> Result<(Vec<Link>, Option<Position>, bool), LinkError> {
+    ) -> Result<ToCount<FoundLinks>, LinkError> {
         // One link more than requested shows whether there is another page.
         let read = self.store.links_of(owner, after, limit + 1).await?;
         let mut links = read.value;
         let has_next = links.len() > limit as usize;
         links.truncate(limit as usize);
         let next = links.last().filter(|_| has_next).map(Position::of);
-        Ok((links, next, read.has_parked))
+        Ok(ToCount {
+            value: FoundLinks { links, next },
+            has_parked: read.has_parked,
+        })
     }
 }

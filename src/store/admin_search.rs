@@ -47,9 +47,8 @@ impl Store {
         if let Some(owner) = wanted.owner {
             scan = scan.bind(owner);
         }
-        let found = self.engine.read_one(scan.of_search()).await?;
-        let found: Option<String> = found.map_or(Ok(None), |row| row.get("found"))?;
-        scanned(found.as_deref(), wanted.text.as_ref(), wanted.limit).await
+        let rows = self.in_one_text(scan.of_search()).await?;
+        scanned(rows.as_deref(), wanted.text.as_ref(), wanted.limit).await
     }
 
     /// The links with these numbers, newest first.

@@ -17,7 +17,7 @@ pub(super) struct Connection<'c> {
     failure: Option<sqlx::Error>,
 }
 
-/// That of the database's driver.
+/// The connection that it is.
 pub(super) enum Inner<'c> {
     Postgres(&'c mut Session),
     Sqlite(&'c mut SqliteConnection),
@@ -80,7 +80,6 @@ impl<'c> Connection<'c> {
         Ok(())
     }
 
-    /// Keeps a failure of the connection, and says what it means.
     pub(super) fn failed(&mut self, error: sqlx::Error) -> StoreError {
         let failure = StoreError::from(&error);
         self.failure = Some(error);

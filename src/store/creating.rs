@@ -9,7 +9,6 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value as Json;
 
 use super::connection::Connection;
-use super::counting;
 use super::engine::Engine;
 use super::properties::{self, COLUMNS, GIVEN, row};
 use super::requests::note_request;
@@ -373,7 +372,7 @@ async fn count_clicks(
         return Ok(());
     };
     let begin = Interval::of(first.created_at);
-    counting::count_clicks(connection, &clicks, begin).await?;
+    connection.count_clicks(&clicks, begin).await?;
     let class = Arc::new(ClickClass::imported());
     let details = clicks.into_iter().map(|(link, clicks)| DetailedClicks {
         link,

@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use super::connection::Connection;
-use super::counting::written_clicks;
 use super::finding::{link_of_owner, link_to_count};
 use super::properties::{COLUMNS, GIVEN, in_json, row};
 use super::sql::{Query, query};
@@ -82,7 +81,7 @@ impl Store {
             let Some(properties) = edit(&link.value) else {
                 return Ok(Edited::Refused);
             };
-            let clicks = written_clicks(connection, link.value.id, now).await?;
+            let clicks = connection.written_clicks(link.value.id, now).await?;
             let mut change = None;
             if properties != link.value.properties {
                 let update: Query<'_> = UPDATE.clone();
@@ -138,10 +137,8 @@ impl Store {
             newest_change(connection, code).await.map(Deleted::Done)
         });
         let deleted = deleted.await?;
-        if matches!(deleted, Deleted::Done(_)) {
-            if let Some(seen) = self.engine.seen() {
-                seen.deleted(code);
-            }
+        if let (Deleted::Done(_), Some(seen)) = (&deleted, self.engine.seen()) {
+            seen.deleted(code);
         }
         Ok(deleted)
     }

@@ -112,8 +112,7 @@ impl Store {
                 are_newest!()
             ),
         );
-        let (numbers_in_json, terms) = (json(numbers), json(terms));
-        let publish = publish.bind(numbers_in_json.as_str()).bind(terms);
+        let publish = publish.bind(numbers).bind(terms);
         if self.engine.execute(publish).await? == numbers.len() as u64 {
             return Ok(true);
         }
@@ -129,7 +128,7 @@ impl Store {
                 " LIMIT 1"
             ),
         );
-        let left = self.engine.read(find_left.bind(numbers_in_json)).await?;
+        let left = self.engine.read(find_left.bind(numbers)).await?;
         Ok(left.is_empty())
     }
 
@@ -204,8 +203,4 @@ pub(super) fn change(row: &Row) -> Result<Change, StoreError> {
         number: row.get("number")?,
         code: ShortCode::parse(&code),
     })
-}
-
-fn json(numbers: &[i64]) -> String {
-    serde_json::Value::from(numbers).to_string()
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::{LinkProperties, Timestamp, Title};
+use crate::domain::{LinkProperties, MaxClicks, Timestamp, Title};
 
 /// A column.
 struct Property {
@@ -23,7 +23,7 @@ const PROPERTIES: [Property; 7] = [
     Property { name: "title", kind: "text", value: |link| link.title.as_ref().map_or("", Title::as_str).into() },
     Property { name: "tags", kind: "text", value: |link| json!(link.tags.as_slice()).to_string().into() },
     Property { name: "expires_at", kind: "bigint", value: |link| link.expires_at.map(Timestamp::micros).into() },
-    Property { name: "max_clicks", kind: "bigint", value: |link| link.max_clicks.map(|max| max.number()).into() },
+    Property { name: "max_clicks", kind: "bigint", value: |link| link.max_clicks.map(MaxClicks::number).into() },
     Property { name: "forward_query", kind: "boolean", value: |link| link.forward_query.into() },
 ];
 

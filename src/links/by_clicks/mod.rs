@@ -58,19 +58,7 @@ impl LinkService {
             };
             steps.add(ScannedLinks { next, ..found });
         }
-        let (matches, next) = steps.found();
-        let ids: Vec<_> = matches.iter().map(|position| position.id).collect();
-        let links = self
-            .store
-            .links_among(owner, &ids, search.filter, search.now)
-            .await?;
-        Ok(ToCount {
-            value: FoundLinks {
-                links: links.value,
-                next,
-            },
-            has_parked: links.has_parked,
-        })
+        self.found(owner, search, steps).await
     }
 
     /// The positions of the links of an owner of few.
