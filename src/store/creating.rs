@@ -22,9 +22,6 @@ use crate::domain::{ClickClass, Interval, LinkId, ShortCode, Timestamp};
 /// Links per transaction: with SQLite a batch of clicks waits for one of them at most.
 const TOGETHER: usize = 250;
 
-/// How often links are tried to be created. The server may be started again meanwhile, or the reason for a refusal go away.
-const TRIES: u32 = 3;
-
 /// The links `$1` of the owner `$2`, who has at most `$5` links before. A statement waits for another one that takes the same
 /// code at that moment.
 static INSERT: LazyLock<[String; 2]> = LazyLock::new(|| {
@@ -33,8 +30,8 @@ static INSERT: LazyLock<[String; 2]> = LazyLock::new(|| {
         format!(
             "INSERT INTO links (short_code, owner_id, created_at, {columns})
              SELECT short_code, $2, $4, {columns} FROM {given}
-             WHERE EXISTS (SELECT 1 FROM account_keys WHERE user_id = $2 AND key = $3)
-             AND EXISTS (SELECT 1 FROM checked_server)
+             WHERE EXISTS (SELECT 1 FROM checked_server)
+             AND EXISTS (SELECT 1 FROM account_keys WHERE user_id = $2 AND key = $3)
              AND (SELECT links FROM link_totals WHERE owner_id = $2 {lock}) <= $5
              AND (
                  SELECT 1 FROM retired_codes
@@ -65,14 +62,6 @@ static INSERT_AT_ONCE: LazyLock<Query<'static>> = LazyLock::new(|| {
          SELECT id, created.short_code, number FROM created LEFT JOIN announced ON announced.short_code = created.short_code"
     ))
 });
-
-/// Why no link could be created, for the owner `$1` and the code `$3`.
-const WHY_REFUSED: &str = "
-    SELECT links, EXISTS (SELECT 1 FROM checked_server) AS is_checked,
-        EXISTS (SELECT 1 FROM links WHERE short_code = $3) OR EXISTS (
-            SELECT 1 FROM retired_codes
-            WHERE short_code = $3 AND NOT ($4 AND owner_id IS NOT DISTINCT FROM $1)) AS is_taken
-    FROM account_keys JOIN link_totals ON owner_id = user_id WHERE user_id = $1 AND key = $2";
 
 impl Store {
     /// Creates an active link of an owner who has fewer than `max_links` (0: any number), exactly so under concurrency, too. The
@@ -165,28 +154,41 @@ impl Store {
             return Ok(Vec::new());
         };
         let most_before = quota(max_links).saturating_sub_unsigned(links.len() as u64);
-        for _ in 0..TRIES {
-            let outcomes = self.try_to_insert(first, links, most_before).await?;
-            if !outcomes.is_empty() {
-                for (link, outcome) in links.iter().zip(&outcomes) {
-                    if let (Ok(created), Some(seen)) = (outcome, self.engine.seen()) {
-                        seen.created(created.id, link.code);
-                    }
+        let insert = || self.insert_or_refuse(first, links, most_before);
+        let outcomes = self.engine.with_new_ids(insert).await?;
+        if let Some(seen) = self.engine.seen() {
+            for (link, outcome) in links.iter().zip(&outcomes) {
+                if let Ok(created) = outcome {
+                    seen.created(created.id, link.code);
                 }
-                return Ok(outcomes);
-            }
-            let Some(why) = self.engine.read_one(why_refused(first)).await? else {
-                return Err(CreateLinkError::OwnerGone);
-            };
-            if !why.get::<bool>("is_checked")? {
-                self.engine.check_server().await?;
-            } else if why.get::<i64>("links")? > most_before {
-                return Err(CreateLinkError::QuotaReached);
-            } else if why.get("is_taken")? {
-                return Err(CreateLinkError::CodeTaken);
             }
         }
-        Err(not_created())
+        Ok(outcomes)
+    }
+
+    /// `None` on a server that has to be checked before it gives ids out, and if the reason for a refusal went away meanwhile.
+    async fn insert_or_refuse(
+        &self,
+        first: &NewLink<'_>,
+        links: &[NewLink<'_>],
+        most_before: i64,
+    ) -> Result<Option<Vec<Outcome>>, CreateLinkError> {
+        let outcomes = self.try_to_insert(first, links, most_before).await?;
+        if !outcomes.is_empty() {
+            return Ok(Some(outcomes));
+        }
+        let Some(why) = self.engine.read_one(why_refused(first)).await? else {
+            return Err(CreateLinkError::OwnerGone);
+        };
+        if !why.get::<bool>("is_checked")? {
+            Ok(None)
+        } else if why.get::<i64>("links")? > most_before {
+            Err(CreateLinkError::QuotaReached)
+        } else if why.get("is_taken")? {
+            Err(CreateLinkError::CodeTaken)
+        } else {
+            Ok(None)
+        }
     }
 
     /// The outcomes; empty if no link is created.
@@ -285,8 +287,14 @@ fn with_values<'q>(
 }
 
 fn why_refused<'q>(link: &'q NewLink<'_>) -> Query<'q> {
-    query(WHY_REFUSED)
-        .bind(link.owner.user)
+    let find = query(
+        "SELECT links, EXISTS (SELECT 1 FROM checked_server) AS is_checked,
+             EXISTS (SELECT 1 FROM links WHERE short_code = $3) OR EXISTS (
+                 SELECT 1 FROM retired_codes
+                 WHERE short_code = $3 AND NOT ($4 AND owner_id IS NOT DISTINCT FROM $1)) AS is_taken
+         FROM account_keys JOIN link_totals ON owner_id = user_id WHERE user_id = $1 AND key = $2",
+    );
+    find.bind(link.owner.user)
         .bind(&link.owner.key)
         .bind(link.code)
         .bind(link.is_chosen)
@@ -397,8 +405,6 @@ async fn count_clicks(
     Ok(())
 }
 
-/// Something else happened between each attempt and the question why it created nothing.
 fn not_created() -> CreateLinkError {
-    StoreError::Unavailable("links could not be created, as too much changed meanwhile".into())
-        .into()
+    StoreError::Unexpected("a link has no outcome".into()).into()
 }

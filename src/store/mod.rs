@@ -1,8 +1,9 @@
 //! The source of truth: accounts, links, the outbox of their changes, counted clicks and their series, and the ledger of flushes.
 //!
-//! Most operations are methods of [`Store`], each with one SQL text for both databases. Clicks, details and the database itself
-//! are traits with two implementations, [`PostgresStore`] and [`SqliteStore`]. All pass the same contract tests. To add an
-//! operation: write it with its errors and its promise, then in the contract tests.
+//! Most operations are methods of [`Store`], in a file for each part, and one text for both databases: `sql` says how. What the
+//! databases keep differently, clicks above all, are small object-safe traits with two implementations, [`PostgresStore`] and
+//! [`SqliteStore`]. Both databases pass the same contract tests. To add an operation: write it with its errors and its promise,
+//! then its contract tests.
 //!
 //! What must be one transaction is one method. "Not found" is `None`, never an error. The times that clients see are
 //! parameters; an implementation may ask a clock itself for those that only say when a row may be pruned. SQL is written
