@@ -82,13 +82,15 @@ pub use finding::{LinkMade, ToCount};
 pub use history::{HistoryCheck, HistoryNote};
 pub use keys::{CreateKeyError, NewApiKey};
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
-pub use new_links::{CreateLinkError, CreatedLink, CreatedOfMany, NewLink, Outcome};
+pub use new_links::{
+    CreateLinkError, CreatedLink, CreatedOfMany, IdempotentRequest, NewLink, Outcome,
+};
 pub use outbox::{Change, ChangePosition, ChangesSince};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use queue_delay::for_waiting_client;
 pub use removal_steps::{IsCovered, SCANNED_IN_STEP, Scanned, Step};
 pub use removals::{NewRemoval, Removed};
-pub use requests::{IdempotentRequest, UsedKey};
+pub use requests::UsedKey;
 pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};

@@ -1,7 +1,16 @@
 //! Links to be created, and what becomes of them.
 
-use super::{Change, IdempotentRequest, StoreError};
+use super::{Change, StoreError};
 use crate::domain::{Link, LinkId, LinkProperties, Principal, ShortCode, Timestamp};
+
+/// A request that its client may repeat: it creates a link once.
+#[derive(Clone, Copy, Debug)]
+pub struct IdempotentRequest<'a> {
+    /// The client's key.
+    pub key: &'a str,
+    /// A digest of all that the request asks for.
+    pub fingerprint: &'a [u8],
+}
 
 /// Why a link was not created.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -2,17 +2,8 @@
 
 use super::connection::Connection;
 use super::sql::{Row, query};
-use super::{CreateLinkError, NewLink, Store, StoreError};
+use super::{CreateLinkError, IdempotentRequest, NewLink, Store, StoreError};
 use crate::domain::{LinkId, Principal, RemovalStatus, ShortCode, Timestamp};
-
-/// A request that its client may repeat: it creates a link once.
-#[derive(Clone, Copy, Debug)]
-pub struct IdempotentRequest<'a> {
-    /// The client's key.
-    pub key: &'a str,
-    /// A digest of all that the request asks for.
-    pub fingerprint: &'a [u8],
-}
 
 /// The link that an earlier request with a key of idempotency created.
 #[derive(Clone, Debug, PartialEq, Eq)]
