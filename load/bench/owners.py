@@ -192,6 +192,7 @@ def copy(stock: Stock) -> float:
     postgres.sql("drop table if exists copied")
     postgres.sql("create table copied (like links including all)")
     rows = BULK_CALLS * BULK_LINKS
+    now = int(time.time() * 1e6)
     files = []
     for number in range(CONNECTIONS):
         file = stock.testbed.folder / f"copy{number}.tsv"
@@ -199,7 +200,7 @@ def copy(stock: Stock) -> float:
             for row in range(rows):
                 # Codes in no order, as drawn ones are.
                 drawn = (number * rows + row) * 2654435761 % 2**32
-                out.write(f"{code(drawn)}x{number}\thttps://www.example.com/made/{row:015d}\t{stock.rest}\tnow\n")
+                out.write(f"{code(drawn)}x{number}\thttps://www.example.com/made/{row:015d}\t{stock.rest}\t{now}\n")
         files.append(file)
 
     def write(file: Path) -> None:

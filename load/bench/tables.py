@@ -15,7 +15,8 @@ from .pinned import say
 
 def fill_postgres(postgres: Postgres, known: Sequence[str], owner: int) -> None:
     """Adds links to Postgres; the oldest first."""
-    rows = "".join(f"{code}\t{target(number)}\t{owner}\tnow\n" for number, code in enumerate(known))
+    now = int(time.time() * 1e6)
+    rows = "".join(f"{code}\t{target(number)}\t{owner}\t{now + number}\n" for number, code in enumerate(known))
     postgres.sql("copy links (short_code, target_url, owner_id, created_at) from stdin", rows)
     postgres.sql("analyze links")
 
