@@ -12,7 +12,7 @@ CREATE FUNCTION json_each(list text) RETURNS TABLE (value text) LANGUAGE sql IMM
     SELECT json_array_elements_text(list::json);
 $$;
 
--- As SQLite has it: up to 32 bytes that nobody can guess.
+-- As SQLite has it: up to 32 bytes that cannot be guessed.
 CREATE FUNCTION randomblob(bytes integer) RETURNS bytea LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
     SELECT substring(sha256(uuid_send(gen_random_uuid())) FOR bytes);
 $$;
@@ -219,7 +219,7 @@ CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes W
 -- minute after it was looked at first.
 CREATE TABLE deleted_links (
     link_id    bigint PRIMARY KEY,
-    recheck_at bigint
+    rescan_at bigint
 );
 
 -- Whoever changes or deletes a link, also by hand, tells every instance through the outbox. The code of a deleted link is

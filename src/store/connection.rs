@@ -71,8 +71,8 @@ impl<'c> Connection<'c> {
         })
     }
 
-    /// Locks rows until the transaction ends, by a statement for Postgres. SQLite has one writer at a time, so a transaction is
-    /// alone with its rows.
+    /// Locks rows until the transaction ends, by a statement for Postgres. SQLite has one writer at a time, so no other
+    /// transaction changes its rows.
     pub(super) async fn lock(&mut self, query: Query<'_>) -> Result<(), StoreError> {
         if matches!(self.inner, Inner::Postgres(_)) {
             self.all(query).await?;

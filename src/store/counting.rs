@@ -1,8 +1,11 @@
 //! Counts of clicks in transactions of links: here the databases differ.
 
+use std::sync::Arc;
+
 use super::connection::{Connection, Inner, Response};
-use super::{postgres, sqlite};
-use crate::domain::{Interval, LinkId, Timestamp};
+use super::sql::query;
+use super::{ClickDetails, DetailedClicks, NewLink, Outcome, StoreError, postgres, sqlite};
+use crate::domain::{ClickClass, Interval, LinkId, Timestamp};
 
 impl Connection<'_> {
     /// Adds clicks of one interval to links, each named once, and to the sums of their owners.
@@ -32,4 +35,37 @@ impl Connection<'_> {
             clicks.map_err(|error| self.failed(error))
         })
     }
+}
+
+/// Counts the clicks with which links start: another service counted them, and so their class is known.
+pub(super) async fn count_starting_clicks(
+    connection: &mut Connection<'_>,
+    links: &[NewLink<'_>],
+    outcomes: &[Outcome],
+) -> Result<(), StoreError> {
+    let clicks = links
+        .iter()
+        .zip(outcomes)
+        .filter(|(link, _)| link.clicks > 0);
+    let clicks =
+        clicks.filter_map(|(link, outcome)| Some((outcome.as_ref().ok()?.id, link.clicks)));
+    let clicks: Vec<_> = clicks.collect();
+    let Some(first) = links.first().filter(|_| !clicks.is_empty()) else {
+        return Ok(());
+    };
+    let begin = Interval::of(first.created_at);
+    connection.count_clicks(&clicks, begin).await?;
+    let class = Arc::new(ClickClass::imported());
+    let details = clicks.into_iter().map(|(link, clicks)| DetailedClicks {
+        link,
+        class: Arc::clone(&class),
+        clicks,
+    });
+    let packed = ClickDetails::new(details.collect()).packed();
+    let queue = query("INSERT INTO click_detail_queue (interval, details) VALUES ($1, $2)");
+    let queue = queue
+        .bind(i64::from(begin.number()))
+        .bind(packed.as_slice());
+    connection.execute(queue).await?;
+    Ok(())
 }

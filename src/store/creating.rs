@@ -4,20 +4,20 @@
 //! are created at once each is compared with a total that has the earlier ones. A trigger then adds the links to it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use serde_json::Value as Json;
 
 use super::connection::Connection;
+use super::counting::count_starting_clicks;
 use super::engine::Engine;
 use super::properties::{self, COLUMNS, GIVEN, row};
 use super::requests::note_request;
 use super::sql::{Query, Row, Turn, query};
 use super::{
-    Change, ClickDetails, CreateLinkError, CreatedLink, CreatedOfMany, DetailedClicks, NewLink,
-    Outcome, Store, StoreError,
+    Change, CreateLinkError, CreatedLink, CreatedOfMany, NewLink, Outcome, Store, StoreError,
 };
-use crate::domain::{ClickClass, Interval, LinkId, ShortCode, Timestamp};
+use crate::domain::{LinkId, ShortCode, Timestamp};
 
 /// Links per transaction: with SQLite a batch of clicks waits for one of them at most.
 const TOGETHER: usize = 250;
@@ -81,7 +81,7 @@ impl Store {
 
     /// Creates many links of one owner, each as [`Store::create_link`] does; returns the outcome for each, in their order.
     /// Either all codes were drawn, or all were chosen; of two that are the same the second is taken. `created_at` and the address
-    /// are those of the first. A request that may be repeated creates one link.
+    /// are taken from the first link. A request that may be repeated creates one link.
     ///
     /// # Errors
     /// If the owner is gone, or the database failed: none of the links is created then, unless it did not say so. If it
@@ -240,7 +240,7 @@ impl Store {
                 if let (Some(request), Some(Ok(made))) = (first.request, outcomes.first()) {
                     note_request(connection, first, request, made.id).await?;
                 }
-                count_clicks(connection, links, &outcomes).await?;
+                count_starting_clicks(connection, links, &outcomes).await?;
                 Ok(outcomes)
             });
         inserted.await
@@ -370,39 +370,6 @@ async fn announce(
         .all(announce.bind(Json::from(codes).to_string()))
         .await?;
     numbers(&announced)
-}
-
-/// Counts the clicks with which links start: another service counted them, and so their class is known.
-async fn count_clicks(
-    connection: &mut Connection<'_>,
-    links: &[NewLink<'_>],
-    outcomes: &[Outcome],
-) -> Result<(), StoreError> {
-    let clicks = links
-        .iter()
-        .zip(outcomes)
-        .filter(|(link, _)| link.clicks > 0);
-    let clicks =
-        clicks.filter_map(|(link, outcome)| Some((outcome.as_ref().ok()?.id, link.clicks)));
-    let clicks: Vec<_> = clicks.collect();
-    let Some(first) = links.first().filter(|_| !clicks.is_empty()) else {
-        return Ok(());
-    };
-    let begin = Interval::of(first.created_at);
-    connection.count_clicks(&clicks, begin).await?;
-    let class = Arc::new(ClickClass::imported());
-    let details = clicks.into_iter().map(|(link, clicks)| DetailedClicks {
-        link,
-        class: Arc::clone(&class),
-        clicks,
-    });
-    let packed = ClickDetails::new(details.collect()).packed();
-    let queue = query("INSERT INTO click_detail_queue (interval, details) VALUES ($1, $2)");
-    let queue = queue
-        .bind(i64::from(begin.number()))
-        .bind(packed.as_slice());
-    connection.execute(queue).await?;
-    Ok(())
 }
 
 fn not_created() -> CreateLinkError {

@@ -162,12 +162,12 @@ impl Store {
         // so long.
         let uncount = query(
             "WITH batch AS (
-                 SELECT link_id, recheck_at FROM deleted_links
-                 WHERE link_id > $1 AND (recheck_at IS NULL OR recheck_at < now_micros())
+                 SELECT link_id, rescan_at FROM deleted_links
+                 WHERE link_id > $1 AND (rescan_at IS NULL OR rescan_at < now_micros())
                  ORDER BY link_id LIMIT $2 FOR UPDATE SKIP LOCKED
              ),
              state AS (
-                 SELECT link_id, recheck_at IS NOT NULL AND NOT EXISTS (
+                 SELECT link_id, rescan_at IS NOT NULL AND NOT EXISTS (
                      SELECT FROM link_clicks WHERE link_clicks.link_id = batch.link_id) AS is_done
                  FROM batch
              ),
@@ -190,7 +190,7 @@ impl Store {
                  DELETE FROM deleted_links WHERE link_id = ANY (ARRAY(SELECT link_id FROM state WHERE is_done))
              ),
              again AS (
-                 UPDATE deleted_links SET recheck_at = now_micros() + 60000000
+                 UPDATE deleted_links SET rescan_at = now_micros() + 60000000
                  WHERE link_id = ANY (ARRAY(SELECT link_id FROM state WHERE NOT is_done))
              )
              SELECT max(link_id) AS last, count(*) AS links FROM batch",

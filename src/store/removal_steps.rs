@@ -78,8 +78,8 @@ struct Candidate {
 }
 
 impl Store {
-    /// Whether all links are scanned that a removal covers, or covered. A second scan, of those that were just being made, may be
-    /// left.
+    /// Whether all links that a removal covers, or covered, are scanned. A second scan, for links that were being created, may
+    /// remain.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -254,7 +254,7 @@ pub(super) async fn set_covered(
     );
     let settled = connection.all(settle.bind(&*links)).await?;
     let codes: Result<Vec<String>, _> = settled.iter().map(|row| row.get("short_code")).collect();
-    // Earlier changes of the same links have lower numbers, and nobody else changes these links now.
+    // Earlier changes of the same links have lower numbers, and no other transaction changes these links now.
     let find = query(
         "SELECT max(number) AS number, short_code FROM link_changes
          WHERE short_code IN (SELECT value FROM json_each($1)) GROUP BY short_code ORDER BY 1",

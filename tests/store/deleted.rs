@@ -17,7 +17,7 @@ async fn run(by_hand: &mut PgConnection, sql: &'static str) {
 const CLICKS: &str = "SELECT count(*) FROM link_clicks";
 const LIMITS: &str = "SELECT count(*) FROM link_limits";
 const LISTED: &str = "SELECT count(*) FROM deleted_links";
-const A_MINUTE_LATER: &str = "UPDATE deleted_links SET recheck_at = now_micros() - 1000000";
+const A_MINUTE_LATER: &str = "UPDATE deleted_links SET rescan_at = now_micros() - 1000000";
 
 /// Links with a click each, in the database.
 async fn clicked(store: &Store, count: usize) -> Vec<LinkId> {

@@ -84,7 +84,7 @@ impl FieldArgs {
     }
 }
 
-/// Writes the fields of a link one below the other; those that are not set are left out.
+/// Writes the fields of a link one below the other; a field that is not set is left out.
 pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()> {
     let short_url = harmless(&link.short_url);
     let short_url = format_args!("{HANDLE}{short_url}{HANDLE:#}");

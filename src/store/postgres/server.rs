@@ -38,7 +38,7 @@ pub(super) fn options(url: &str) -> Result<PgConnectOptions, OpenError> {
     })?;
     Ok(options
         .application_name("shunt")
-        // For floating-point numbers, of which there are none; PgBouncer does not know it.
+        // For floating-point numbers, which no statement returns; PgBouncer does not know it.
         .extra_float_digits(None))
 }
 

@@ -63,7 +63,7 @@ pub(super) fn compact(world: &World, state: &mut State, batch: usize) -> Option<
     Some(())
 }
 
-/// Adds clicks of one interval to a link; those of a deleted link are passed over.
+/// Adds clicks of one interval to a link; clicks of a deleted link are passed over.
 fn count(world: &World, state: &mut State, link: usize, part: &Part) {
     for batch in 0..BATCHES {
         let clicks = part.clicks[batch];
