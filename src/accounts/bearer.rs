@@ -1,4 +1,4 @@
-//! Whose request it is: by a token of a log-in, or by a key for programs.
+//! Authenticates a request: finds the account that its log-in token or API key names.
 
 use super::events::Event;
 use super::{AccountError, Accounts, TokenFault, api_key};

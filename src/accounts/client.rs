@@ -1,4 +1,4 @@
-//! Who asks: an address, and whether somebody still waits for the answer.
+//! The client of a request: its address, and whether it still waits for the response.
 
 use tokio_util::sync::CancellationToken;
 

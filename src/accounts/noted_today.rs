@@ -1,4 +1,4 @@
-//! What this process knows to be noted in the database today, so that it is not noted again.
+//! Remembers what this process has written to the database today, so that it is not written again.
 
 use std::collections::HashSet;
 use std::hash::Hash;

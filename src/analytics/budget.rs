@@ -1,4 +1,5 @@
-//! What a worker spends on headers that it never met, so that no stranger makes redirects dear with headers that no browser sends.
+//! Bounds the time that a worker spends on headers that it has not seen before, so that a stranger cannot slow redirects
+//! down with invented headers.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;

@@ -1,4 +1,4 @@
-//! A table of bounded size for answers that are dear to find again.
+//! A bounded cache of answers that are expensive to compute.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! `GET /openapi.json`: the document, and what it says beside the routes.
+//! `GET /openapi.json`: the OpenAPI document, and its text that belongs to no route.
 
 use axum::Extension;
 use axum::body::Bytes;

@@ -1,4 +1,4 @@
-//! Documents of links for the pages, which have no forms of their own: an export is that of the API.
+//! The API's export of links, for the pages, which send the same documents.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The header of a request that may be repeated.
+//! The `Idempotency-Key` header, with which a request may be repeated safely.
 
 use axum::http::HeaderMap;
 

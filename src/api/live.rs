@@ -1,4 +1,4 @@
-//! `GET /urls/{short_code}/stats/live`: the count of a link as it rises.
+//! `GET /urls/{short_code}/stats/live`: the live click count of a link.
 
 use std::sync::Arc;
 

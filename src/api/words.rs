@@ -1,4 +1,5 @@
-//! Fields that have one word of a few, as the document lists them. The words themselves are those of the domain: a test compares them.
+//! Fields with a fixed set of values, as the OpenAPI document lists them. The words themselves are those of the domain: a
+//! test compares them.
 
 use serde_json::json;
 use utoipa::openapi::RefOr;

@@ -1,4 +1,4 @@
-//! The clicks from before a link got its limit: the limit takes effect once they are counted.
+//! Clicks that a link got before it had `max_clicks`: the limit takes effect when they are counted.
 //!
 //! Some of them may still be on their way, in Redis or on an instance that has the link cached as it was. So the change of the
 //! link is announced first. From then on every instance that records a click of the link without a grant learns of the

@@ -1,4 +1,4 @@
-//! How fast background work is written to the database: as fast as redirects allow that wait for Redis.
+//! Slows background writes down, so that redirects that wait for Redis are not delayed.
 //!
 //! A database on the machine of Redis delays its acknowledgements while it writes. Each step is followed by a pause, which
 //! becomes shorter while acknowledgements take what they usually take, and longer while they take more.

@@ -1,4 +1,4 @@
-//! Settings that are kept in files, and rules between settings.
+//! Reads the secrets that are kept in files, and checks that the settings agree with each other.
 
 use super::parse::{collector, database, jwt_secret, postgres, redis_urls};
 use super::{Config, ConfigError, DatabaseUrl};

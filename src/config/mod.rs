@@ -1,4 +1,5 @@
-//! Settings: flags and environment, read once at start; flags win.
+//! Settings, from flags and the environment: a flag wins over its variable. They are read at the start; `SETTINGS_FILE` wins
+//! over both for a few settings, and is read again upon SIGHUP.
 //!
 //! Each setting is one field of [`Config`]: its flag, variable, default and meaning, and the parser that turns its text into a
 //! value. The command line, `shunt config`, the help texts and `deploy/settings.md` follow from it.

@@ -1,4 +1,4 @@
-//! What is kept of a click beside its link and its quarter of an hour.
+//! The class of a click: what is kept about its visitor.
 
 use std::cmp::Ordering;
 use std::fmt;

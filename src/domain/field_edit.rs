@@ -1,4 +1,4 @@
-//! A change of one field, which a document leaves out, takes away or sets.
+//! A change of a field: the document leaves it out, clears it, or sets it.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! What an account or an address may do.
+//! The limits of accounts and addresses: how often actions are allowed, and how much an account may keep.
 
 /// How often actions are allowed, and how much an account may keep; 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

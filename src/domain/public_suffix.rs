@@ -1,4 +1,4 @@
-//! Names below which everybody may register one, such as `com`, `co.uk` and `github.io`: the public suffix list.
+//! The public suffix list: names below which everybody may register a domain, such as `com`, `co.uk` and `github.io`.
 //!
 //! The rules are data, in `public_suffix/rules.txt`, and the script `refresh` beside them replaces them by newer ones.
 

@@ -1,4 +1,4 @@
-//! The sentence for a parameter, field or column that no request has.
+//! The error message for an unknown parameter, field or column, with the name that was probably meant.
 
 /// Names that are likelier a slip than another name have at most so many letters wrong.
 const MAX_SLIPS: usize = 2;

@@ -1,5 +1,4 @@
-//! What one request holds of what all share: its permit, while it is worked on; room for its body as that comes; room for its
-//! response until that is read.
+//! The shares that a request holds: a permit while it is worked on, and memory for its body and its response.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

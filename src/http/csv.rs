@@ -1,4 +1,4 @@
-//! What is known of clicks as CSV.
+//! Series and breakdowns of clicks as CSV.
 
 use ::csv::{Terminator, WriterBuilder};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};

@@ -1,4 +1,4 @@
-//! Responses that many routes share, for the API's document: one type for each need of a route.
+//! Responses that many routes share, for the OpenAPI document: one type for each requirement of a route.
 
 use utoipa::IntoResponses;
 

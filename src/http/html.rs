@@ -1,4 +1,5 @@
-//! Whether a client would rather have a page than JSON, and in which language.
+//! Content negotiation: the entries of `Accept` and similar headers by their weight, and whether a client prefers a page to
+//! JSON.
 
 use axum::http::HeaderValue;
 

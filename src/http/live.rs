@@ -1,4 +1,4 @@
-//! Counts as they rise, as server-sent events.
+//! Live click counts, as server-sent events.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Removals are answered once they hold.
+//! Answers a removal when it is in effect, or when its time to wait is over.
 
 use tokio::time::timeout;
 

@@ -1,4 +1,4 @@
-//! How the formats of exports are read.
+//! A format of an export: the names of its fields, and how its values are read.
 
 use std::sync::Arc;
 

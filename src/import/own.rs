@@ -1,4 +1,4 @@
-//! The service's own names: its export, and tables that people make.
+//! The service's own formats: its export, and tables that people write.
 
 use super::format::Format;
 use super::reading::{ReadLink, Reading};

@@ -1,4 +1,4 @@
-//! What a page of an API says of the pages besides it.
+//! Recognises a page of a paginated API response, and how many links are on its other pages.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! From an entry to a link: what can be read of it, what is wrong with it, and the cells in which all of it is kept.
+//! Turns an entry into a link, says what is wrong with it, and keeps its cells for the list of refused links.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

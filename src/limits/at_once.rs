@@ -1,4 +1,5 @@
-//! What many clients share, counted by account and by address: a client that keeps its part for long takes nothing from others.
+//! What clients may hold at the same time, such as permits and memory: a single account or address never takes all of it
+//! from the others.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,4 @@
-//! How long new codes are.
+//! The length of new codes, which never falls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! Whether a link has a code: everybody may ask, but not for arbitrarily many codes.
+//! Whether a short code belongs to a link: everybody may ask, within the limit on unknown codes.
 
 use super::{LinkError, LinkService};
 use crate::domain::{LinkTarget, ShortCode};

@@ -1,4 +1,4 @@
-//! Making new codes longer.
+//! Makes new codes longer when so many codes are in use that a guess might hit a link.
 
 use super::LinkService;
 use crate::store::StoreError;

@@ -1,4 +1,4 @@
-//! The count of a link as it rises: one look-up a second for each link that is watched, however many watch it.
+//! The live click count of a link: one look-up a second for each link that is watched, however many clients watch it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};

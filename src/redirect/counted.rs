@@ -1,4 +1,4 @@
-//! The redirect path of links without a limit: the click is counted while the link is known to be as it was looked up.
+//! The redirect path of links without a limit: a click is counted only if its link has not changed since the look-up.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! The connection of one part of the program, for commands on a redirect's path.
+//! A dedicated connection to Redis, for commands for which a redirect waits.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

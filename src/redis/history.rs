@@ -1,4 +1,4 @@
-//! What Redis remembers of the database: instances that start compare the database with it.
+//! The database's history, as Redis remembers it: an instance compares the database with it.
 
 use std::time::Duration;
 

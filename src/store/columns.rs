@@ -1,4 +1,4 @@
-//! Values of the domain in columns.
+//! Reads the types of the domain from columns.
 
 use super::StoreError;
 use super::sql::{Column, Row};

@@ -1,4 +1,4 @@
-//! Whether the work on a request has changed something: then its response says so, however long the rest takes.
+//! Notes whether the work on a request has committed a change: if it has, its response says so, however long the rest takes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

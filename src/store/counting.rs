@@ -1,4 +1,4 @@
-//! Counts of clicks in transactions of links: here the databases differ.
+//! Counts clicks within a transaction that creates or edits links: each database does so in its own way.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::connection::Connection;
 use super::counting::count_starting_clicks;
 use super::engine::Engine;
-use super::properties::{self, COLUMNS, GIVEN, row};
+use super::properties::{COLUMNS, GIVEN, GivenRow, in_json};
 use super::requests::note_request;
 use super::sql::{Query, Row, Turn, query};
 use super::{
@@ -19,8 +19,9 @@ use super::{
 };
 use crate::domain::{LinkId, ShortCode, Timestamp};
 
-/// Links per transaction: with SQLite a batch of clicks waits for one of them at most.
-const TOGETHER: usize = 250;
+/// Links per transaction of SQLite: a batch of clicks waits for one transaction at most. Postgres creates all links of a call in
+/// one transaction.
+const TOGETHER_IN_SQLITE: usize = 250;
 
 /// The links `$1` of the owner `$2`, who has at most `$5` links before. A statement waits for another one that takes the same
 /// code at that moment.
@@ -92,7 +93,11 @@ impl Store {
         max_links: u64,
     ) -> Result<Vec<Outcome>, CreateLinkError> {
         let mut outcomes = Vec::with_capacity(links.len());
-        for part in links.chunks(TOGETHER) {
+        let together = match self.engine {
+            Engine::Postgres(_) => links.len().max(1),
+            Engine::Sqlite(_) => TOGETHER_IN_SQLITE,
+        };
+        for part in links.chunks(together) {
             if let Err(error) = self.create_part(part, max_links, &mut outcomes).await {
                 if !outcomes.iter().any(Result::is_ok) {
                     return Err(error);
@@ -200,7 +205,7 @@ impl Store {
     ) -> Result<Vec<Outcome>, CreateLinkError> {
         let is_postgres = matches!(self.engine, Engine::Postgres(_));
         // Two statements that take the same codes in another order would wait for each other.
-        let given = list(links, is_postgres && first.is_chosen);
+        let given = list(links, is_postgres && first.is_chosen)?;
         let is_counted = links.iter().any(|link| link.clicks > 0);
         if is_postgres && first.request.is_none() && !is_counted {
             let insert = with_values(&INSERT_AT_ONCE, given, first, most_before);
@@ -256,18 +261,16 @@ fn quota(max_links: u64) -> i64 {
 }
 
 /// The links as the text `$1`, in the order in which they are created.
-fn list(links: &[NewLink<'_>], by_code: bool) -> String {
+fn list(links: &[NewLink<'_>], by_code: bool) -> Result<String, StoreError> {
     let mut links: Vec<_> = links.iter().collect();
     if by_code {
         links.sort_by_key(|link| link.code.as_str());
     }
-    let rows = links.iter().enumerate().map(|(place, link)| {
-        let mut row = row(link.properties);
-        row.insert("place".to_owned(), place.into());
-        row.insert("short_code".to_owned(), link.code.as_str().into());
-        row
+    let rows = links.iter().enumerate().map(|(place, link)| GivenRow {
+        place_and_code: Some((place, link.code)),
+        properties: link.properties,
     });
-    properties::in_json(rows.collect())
+    in_json(&rows.collect::<Vec<_>>())
 }
 
 fn with_values<'q>(

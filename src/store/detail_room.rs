@@ -1,4 +1,4 @@
-//! The room that classes of clicks have in the database; the part that both databases have in common.
+//! The limit on rows of visitor classes: the code that both databases share.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

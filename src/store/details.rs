@@ -1,4 +1,4 @@
-//! The contract of what is kept of visitors: clicks by class, summed by link, by account, and by time.
+//! The trait for visitor classes: clicks by class, summed by link, by account, and by time.
 
 use std::ops::Range;
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::connection::Connection;
 use super::finding::{link_of_owner, link_to_count};
-use super::properties::{COLUMNS, GIVEN, in_json, row};
+use super::properties::{COLUMNS, GIVEN, GivenRow, in_json};
 use super::sql::{Query, query};
 use super::{Change, Store, StoreError, ToCount};
 use crate::domain::{Link, LinkId, LinkProperties, Principal, ShortCode, Timestamp};
@@ -84,11 +84,12 @@ impl Store {
             let clicks = connection.written_clicks(link.value.id, now).await?;
             let mut change = None;
             if properties != link.value.properties {
+                let row = GivenRow {
+                    place_and_code: None,
+                    properties: &properties,
+                };
                 let update: Query<'_> = UPDATE.clone();
-                let update = update
-                    .bind(in_json(vec![row(&properties)]))
-                    .bind(link.value.id)
-                    .bind(now);
+                let update = update.bind(in_json(&[row])?).bind(link.value.id).bind(now);
                 connection.execute(update).await?;
                 change = newest_change(connection, code).await?;
                 link.value.properties = properties;

@@ -1,5 +1,5 @@
-//! The history of a database: one line of its states. A new history begins where the database may have gone back, because a
-//! standby that lagged took over, or because a backup was restored.
+//! The history of a database: a single timeline of its states. A new history begins when the database may have gone back,
+//! because a standby that lagged took over, or because a backup was restored.
 
 use serde::{Deserialize, Serialize};
 

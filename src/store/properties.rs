@@ -1,11 +1,13 @@
-//! What an owner sets of a link, as columns that are written. Links are created and edited by these columns: a further
-//! property is one line of [`PROPERTIES`].
+//! The properties of a link as columns of the statements that create and edit links. A further property is one line of
+//! [`PROPERTIES`].
 
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Value, json};
 
-use crate::domain::{LinkProperties, MaxClicks, Timestamp, Title};
+use super::StoreError;
+use crate::domain::{LinkProperties, MaxClicks, ShortCode, Timestamp, Title};
 
 /// A column.
 struct Property {
@@ -56,15 +58,31 @@ pub(super) static GIVEN: LazyLock<[String; 2]> = LazyLock::new(|| {
     ]
 });
 
-/// The text `$1`.
-pub(super) fn in_json(rows: Vec<Map<String, Value>>) -> String {
-    Value::from(rows).to_string()
+/// A row of the text `$1`: the properties of a link, and of a new link its place among others and its code, too.
+pub(super) struct GivenRow<'a> {
+    pub(super) place_and_code: Option<(usize, &'a ShortCode)>,
+    pub(super) properties: &'a LinkProperties,
 }
 
-/// The properties of a link as a row.
-pub(super) fn row(link: &LinkProperties) -> Map<String, Value> {
-    let columns = PROPERTIES
-        .iter()
-        .map(|property| (property.name.to_owned(), (property.value)(link)));
-    columns.collect()
+impl Serialize for GivenRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut row = serializer.serialize_map(None)?;
+        if let Some((place, code)) = self.place_and_code {
+            row.serialize_entry("place", &place)?;
+            row.serialize_entry("short_code", code.as_str())?;
+        }
+        for property in &PROPERTIES {
+            let value = (property.value)(self.properties);
+            // A name that is left out is NULL.
+            if !value.is_null() {
+                row.serialize_entry(property.name, &value)?;
+            }
+        }
+        row.end()
+    }
+}
+
+/// The text `$1`.
+pub(super) fn in_json(rows: &[GivenRow<'_>]) -> Result<String, StoreError> {
+    serde_json::to_string(rows).map_err(|error| StoreError::Unexpected(error.to_string()))
 }

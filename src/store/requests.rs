@@ -1,4 +1,4 @@
-//! Requests that may be repeated: each creates a link once.
+//! Idempotency keys: a repeated request does not create a second link.
 
 use super::connection::Connection;
 use super::sql::{Row, query};

@@ -1,4 +1,4 @@
-//! Room for what clients make: whether the database is as large as it may be.
+//! Whether the database is full, by `DATABASE_MAX_MIB`: if it is, no links, accounts, keys and reports are created.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

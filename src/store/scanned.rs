@@ -1,4 +1,4 @@
-//! Rows that a database looked at, and which of them have a text.
+//! The rows that a step of a search has read, and which of them contain its text.
 
 use tokio::task::yield_now;
 

@@ -1,5 +1,6 @@
-//! The contract of searches. A database reads what a search looks at, in steps of so many rows; texts are found here, in a time
-//! that grows only with what was read: no database promises that of its own.
+//! The parts that all searches share: positions, steps, and the texts that are matched. A database reads what a search looks
+//! at, in steps of so many rows; texts are found here, in a time that grows only with what was read: no database promises
+//! that of its own.
 
 use crate::domain::{Link, LinkFilter, LinkId, LinkOrder, Timestamp};
 

@@ -1,4 +1,4 @@
-//! Searches in an owner's links, step by step: by moments, and by the clicks that are written back.
+//! Searches in an owner's links, step by step, in the order of time or of the clicks that are written back.
 
 use super::engine::Engine;
 use super::finding::{LINK_COLUMNS, links};

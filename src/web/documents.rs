@@ -1,4 +1,4 @@
-//! Links as documents, in the forms of the API, which this module does not know: the functions are handed in.
+//! The exports that pages offer: the API's functions are passed in, because this module does not know the API.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is listed: the address of the page says it all, so that a page keeps its place.
+//! The query of a list of links: the address of the page has all of it, so that a page keeps its place.
 
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;

@@ -1,4 +1,4 @@
-//! The count of a link as it rises, for its page.
+//! The live click count of a link, for its page.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@
 //! | `questions` | what is asked before a link, a key, a session or the account is gone |
 //! | `admin/` | pages for administrators, below `/app/admin` |
 //! | `documents` | what an import and an export need of the API |
-//! | `import` | links of a table, looked at before they are made; all links as a table |
+//! | `import` | links of a file, previewed before they are created; all links as a file |
 //! | `live` | the count of a link as it rises |
 //! | `breakdowns` | who followed links: tables with bars that narrow each other |
 //! | `clicks`, `chart` | clicks over time on a page: the range, a chart, a table |

@@ -1,4 +1,4 @@
-//! The question before what cannot be undone: on a page of its own, so that it is asked without a script, too.
+//! Confirmation pages for actions that cannot be undone: they need no script.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How the API's own document describes the documents that have fields of a link.
+//! The OpenAPI schemas of the documents that have fields of a link.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

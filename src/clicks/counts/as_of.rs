@@ -1,4 +1,4 @@
-//! How new clicks are.
+//! Clicks with the moment up to which they are counted, if they are not exact.
 
 use crate::domain::Timestamp;
 

@@ -1,4 +1,4 @@
-//! The series of all links of an owner: what the database has of it, and what of Redis it lacks.
+//! The series of all links of an owner: the clicks in the database, and the clicks in Redis that the database lacks.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The parts of a count: what Redis has of it, and how that adds up with what the database has.
+//! Adds up a count: the clicks in Redis and the clicks in the database.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter;

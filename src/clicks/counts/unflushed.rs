@@ -1,4 +1,4 @@
-//! The clicks of a data set that are in Redis: what a reading of all of them found.
+//! The clicks of a data set that are still in Redis, as a reading of all of them found them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

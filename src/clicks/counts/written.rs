@@ -1,8 +1,9 @@
 //! Counts that the database has, for answers that need not be exact while Redis cannot be read.
 //!
-//! Of a moment is said: every click that was answered before it is counted. Later ones may be counted, too: while Redis is away,
-//! clicks go to the journal, which is in the database. The moment is read first, so that the counts are never older than it says.
-//! It is before every click that is in the memory of this instance alone; of the memory of other instances nothing is known.
+//! A response with such a count names a moment: every click that was answered before that moment is counted. Later ones may
+//! be counted, too: while Redis is away, clicks go to the journal, which is in the database. The moment is read first, so
+//! that the counts are never older than it says. It is before every click that is in the memory of this instance alone; of
+//! the memory of other instances nothing is known.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! When this process last noted up to which moment clicks are written back.
+//! When this process last noted the moment up to which clicks are written back.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

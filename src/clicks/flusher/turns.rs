@@ -1,5 +1,5 @@
-//! Turns of flushes: one at a time is read from each server, and a few are written to the database side by side. The rest has not
-//! begun, so that another instance may flush it.
+//! Limits concurrent flushes: from each server a single flush is read at a time, and a few flushes are written to the
+//! database at once. The rest has not begun, so that another instance may flush it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,6 @@
-//! Lists by clicks of an owner of many links: an index of clicks would make every write-back dearer, so the process keeps the
-//! order of such an owner's links for a while. A page is a slice of it and a look-up of its links, whose numbers are exact.
+//! Lists an owner's links by clicks: if there are many, the process keeps their order for a while, because an index of
+//! clicks would make every write-back more expensive. A page is a slice of it and a look-up of its links, whose numbers are
+//! exact.
 
 mod kept;
 mod order;

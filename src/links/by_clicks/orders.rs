@@ -1,4 +1,4 @@
-//! The orders that the process keeps, each made anew while it is in use.
+//! The orders that the process keeps: each is computed again while it is in use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

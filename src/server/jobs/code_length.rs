@@ -1,4 +1,4 @@
-//! Makes new codes longer where many are in use: other instances make links, too.
+//! Makes new codes longer when many codes are in use: other instances create links, too.
 
 use std::sync::Arc;
 use std::time::Duration;

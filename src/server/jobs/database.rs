@@ -1,4 +1,4 @@
-//! Measures whether the database answers.
+//! Pings the database every second, for the metric that says whether it is up.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Prunes the ledger of flushes.
+//! Removes the records of recorders that are no longer needed, in the database and in Redis.
 
 use std::sync::Arc;
 use std::time::Duration;

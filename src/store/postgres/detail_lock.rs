@@ -1,4 +1,4 @@
-//! The lock under which sums of classes change in Postgres.
+//! The lock that keeps two instances from summing visitor classes in Postgres at the same time.
 
 use super::session::Session;
 

@@ -1,4 +1,4 @@
-//! What is kept of visitors, in Postgres.
+//! Clicks by visitor class in Postgres.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -9,15 +9,21 @@ use super::session::Session;
 /// Rows of the log that are added up in one transaction.
 const ROWS_PER_STEP: i64 = 10_000;
 
-/// Points of all links of an owner that are counted. Bound are the owner's id and key, no tag, and the intervals.
+/// Points of all links of an owner that are counted. Bound are the owner's id and key, no tag, and the intervals. Only the log is
+/// summed, which is short: grouping the sums of a year, too, takes three times as long.
 macro_rules! points_of_owner {
     () => {
-        "SELECT 0, '', interval::bigint, sum(n)::bigint FROM (
-                 SELECT interval, clicks AS n FROM owner_series WHERE owner_id = $1 AND interval >= $4 AND interval < $5
-                 UNION ALL
-                 SELECT interval, clicks FROM owner_series_log WHERE owner_id = $1 AND interval >= $4 AND interval < $5
-             ) AS parts WHERE $3::text IS NULL AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
-             GROUP BY interval HAVING sum(n) > 0"
+        "SELECT 0, '', interval::bigint, n FROM (
+                 SELECT interval, coalesce(summed.clicks, 0) + coalesce(logged.clicks, 0) AS n
+                 FROM (
+                     SELECT interval, clicks FROM owner_series WHERE owner_id = $1 AND interval >= $4 AND interval < $5
+                 ) AS summed
+                 FULL JOIN (
+                     SELECT interval, sum(clicks)::bigint AS clicks FROM owner_series_log
+                     WHERE owner_id = $1 AND interval >= $4 AND interval < $5 GROUP BY interval
+                 ) AS logged USING (interval)
+             ) AS points
+             WHERE n > 0 AND $3::text IS NULL AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)"
     };
 }
 

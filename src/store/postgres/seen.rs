@@ -1,4 +1,4 @@
-//! What this instance has seen of the database, and so knows that it must have.
+//! The newest state of Postgres that this instance has seen: a database that lacks it has gone back.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

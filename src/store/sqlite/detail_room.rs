@@ -1,4 +1,4 @@
-//! The room that classes of clicks have in SQLite, and the numbers of classes.
+//! The limit on rows of visitor classes in SQLite, and the IDs of the classes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

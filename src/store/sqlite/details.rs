@@ -1,4 +1,4 @@
-//! What is kept of visitors, in SQLite.
+//! Clicks by visitor class in SQLite.
 
 use async_trait::async_trait;
 

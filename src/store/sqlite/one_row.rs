@@ -1,4 +1,4 @@
-//! Many rows of a query as one.
+//! Reads all rows of a query as a single row of JSON.
 //!
 //! Each row of an answer wakes the task that waits for it, which takes the core from the thread that reads the next: on one core
 //! two switches a row, which cost more than the row.

@@ -1,4 +1,4 @@
-//! Batches of an import on their way to the service: sent again where it is busy or away, slowed down by its limits.
+//! Sends the batches of an import: again if the service is busy or away, and no faster than its limits allow.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,6 @@
-//! Codes of links that bring none. Each is drawn from a secret of the user and from the link itself, so that the same file
-//! gives the same codes, also when it is imported again long after: a link is found by its code, and not made twice.
+//! Generates the codes of links without a code. Each is drawn from a secret of the user and from the link itself, so that
+//! the same file gives the same codes, also when it is imported again long after: a link is found by its code, and not made
+//! twice.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What an import would come to.
+//! A dry run: says what an import would create, refuse and leave behind.
 
 use super::importer::Destination;
 use super::pending::{Pending, count};

@@ -1,4 +1,4 @@
-//! Lists of single links, as CSV: those that were refused, and those with new codes.
+//! CSV files of single links: refused links, links with new codes, and links of which something was left behind.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};

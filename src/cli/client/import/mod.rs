@@ -3,7 +3,7 @@
 //! | files | task |
 //! | --- | --- |
 //! | `source_file` | opens the file |
-//! | `importer`, `check` | checks links and gathers batches of up to 1,000 |
+//! | `importer`, `pending` | check links and gather batches of up to 1,000 |
 //! | `settling`, `bulk`, `drawing` | send a batch, and find links that are there already |
 //! | `sender`, `state`, `list_file` | list what was refused or left behind, keep how far the import is |
 //! | `dry_run` | says how an import would end |

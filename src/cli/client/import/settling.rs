@@ -1,4 +1,4 @@
-//! What the service says to the links of a batch: made, there already, another code needed, or refused.
+//! Sends a batch and settles each of its links: created, already there, refused, or sent again with another code.
 
 use shunt::domain::FieldEdit;
 use shunt::wire::LinkBody;
