@@ -73,6 +73,9 @@
 //! * **visitor class**: what is kept about the visitor of a click: registrable host of the referrer, country, families of browser
 //!   and system, kind of device, known bot or not. A **breakdown** counts clicks by one of these values.
 //! * **sink**: where batches go: Redis, or the journal.
+//! * **interval**: a quarter of an hour, by which clicks are counted in series.
+//! * **away**: a server that this process does not use, since a command failed. It is **up** again after a response.
+//! * **written back**: in the counts of the database. Clicks that are pending in Redis are not.
 //! * **journal**: batches in the database that are not yet compacted into the counts of their links.
 //! * **compaction**: adding the batches of the journal to the counts of their links.
 //! * **in doubt**: a batch was sent to Redis without a response, so Redis may or may not have applied it.
@@ -84,6 +87,7 @@
 //! * **term**, **epoch**, **generation**, **history**: see the table above.
 //! * **superseded**: a Redis server whose data set another server now keeps, by the ledger.
 //! * **outbox**: changes of links in the database that are not yet published in Redis.
+//! * **announce**: to publish a change of a link in Redis. To **follow** changes is to read them and to drop cached links.
 //! * **removal**: what administrators or the blocklist removed: a link, or all links to a host, of an account or from an address.
 //! * **revoke**: to end a token, a key, a removal or a ban before its time.
 

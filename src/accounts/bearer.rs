@@ -27,7 +27,7 @@ impl Accounts {
         Err(TokenFault::Key.into())
     }
 
-    /// Whether a token that was valid before has not expired yet. Whether it was ended otherwise, and whether a key for programs
+    /// Whether a token that was valid before has not expired yet. Whether it was ended otherwise, and whether an API key
     /// was, an operation of the account shows.
     #[must_use]
     pub fn has_time_left(&self, bearer: &str) -> bool {

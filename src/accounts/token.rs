@@ -53,7 +53,7 @@ pub enum TokenFault {
     /// It is not a token, or not one that this service signed.
     #[error("the token is malformed, or was not issued by this service")]
     Malformed,
-    /// It is a key for programs, on a route that needs a log-in.
+    /// It is an API key, on a route that needs a log-in.
     #[error("an API key is not accepted here")]
     Key,
     /// Its time is over.

@@ -1,4 +1,4 @@
-//! `POST /auth/keys`: makes a key for programs.
+//! `POST /auth/keys`: makes an API key.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A key for programs in bodies.
+//! An API key in bodies.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -2,7 +2,7 @@
 
 use super::Timestamp;
 
-/// What a key for programs may do.
+/// What an API key may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Read links and statistics.

@@ -21,7 +21,7 @@ pub struct User {
     pub email: EmailAddress,
 }
 
-/// What tokens name an account by, beside its id, or the hash of a key for programs in their place: a database that is restored from a backup gives ids out again, and never
+/// What tokens name an account by, beside its id, or the hash of an API key in their place: a database that is restored from a backup gives ids out again, and never
 /// a key. All tokens of an account end when it gets another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TokenKey([u8; TokenKey::BYTES]);
@@ -75,7 +75,7 @@ impl fmt::Display for TokenKey {
 pub struct Principal {
     /// The account's identifier.
     pub user: UserId,
-    /// The key that the account had when the token was issued, or the hash of its key for programs.
+    /// The key that the account had when the token was issued, or the hash of its API key.
     pub key: TokenKey,
 }
 
