@@ -34,6 +34,7 @@ SETTINGS = {"WORKERS": "1", "FLUSH_INTERVAL_MS": "600000"}
 """Write-back is not part of a redirect; `load/scale` measures it."""
 WORKERS_CODE = "fast_path"
 """A name in the code that only workers run."""
+TOOLS = ["redis-server", "redis-cli", "postgres", "initdb", "psql", "valgrind"]
 BOUNDS: dict[str, int] = {}
 """The most instructions of a redirect that `--check` lets pass: 5 % above the figures of load/README.md."""
 
@@ -62,6 +63,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     options = parse(arguments)
     try:
+        if options.install:
+            require(TOOLS)
+            return 0
         found = measure(options)
     except Failed as failure:
         print(f"load/instructions: {failure}", file=sys.stderr)
@@ -82,13 +86,14 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "Counts the user-space instructions of a warm redirect in both modes, by callgrind: of one visitor at a time, whose"
         f" click is a batch of its own, and of {SHARED} at once."))
     parser.add_argument("--program", type=Path, metavar="PATH", help="another program than that of `cargo build --release`")
+    parser.add_argument("--install", action="store_true", help="only install missing packages")
     parser.add_argument("--check", action="store_true", help="fail past the bounds in load/bench/instructions.py")
     return parser.parse_args(arguments)
 
 
 def measure(options: argparse.Namespace) -> dict[str, int]:
     """The instructions of a redirect, by case."""
-    tools = require(["redis-server", "redis-cli", "postgres", "initdb", "psql", "valgrind"])
+    tools = require(TOOLS)
     programs = options.program.resolve().parent if options.program else build()
     found: dict[str, int] = {}
     with UnpinnedTestbed(0, 1) as testbed:
