@@ -226,9 +226,8 @@ CREATE TABLE deleted_links (
 CREATE FUNCTION link_changed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     -- The links of a deleted account were announced with it.
-    IF NOT EXISTS (SELECT FROM deleted_users WHERE user_id = OLD.owner_id) THEN
-        INSERT INTO link_changes (short_code) VALUES (OLD.short_code);
-    END IF;
+    INSERT INTO link_changes (short_code)
+    SELECT OLD.short_code WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = OLD.owner_id);
     IF TG_OP = 'DELETE' THEN
         INSERT INTO retired_codes (short_code, retired_at, owner_id)
         VALUES (OLD.short_code, now_micros(), CASE WHEN OLD.removed_status IS NULL THEN OLD.owner_id END)
@@ -899,8 +898,8 @@ INSERT INTO locks (name) VALUES ('owner series');
 -- Into how many shards the data sets of a Redis Cluster are divided, for each prefix of keys: all instances have the same
 -- number, and former data sets are written back before the number changes.
 CREATE TABLE redis_shards (
-    prefix text PRIMARY KEY,
-    shards integer NOT NULL
+    prefix text   PRIMARY KEY,
+    shards bigint NOT NULL
 );
 
 -- # Against abuse

@@ -15,7 +15,7 @@ use crate::domain::{
 };
 use crate::limits::{Action, Limiter, MissLimiter, Searches, TooMany};
 use crate::store::{
-    Actor, Administration, Change, NewRemoval, Removals, Removed, StorageRoom, Store, StoreError,
+    Actor, Administration, Change, NewRemoval, Removals, Removed, Store, StoreError,
 };
 
 mod blocklist;
@@ -38,7 +38,6 @@ pub struct Abuse {
     limiter: Limiter,
     searches: Searches,
     misses: MissLimiter,
-    room: StorageRoom,
     blocklist: CurrentBlocklist,
     clock: Arc<dyn Clock>,
     begun: Notify,
@@ -118,7 +117,6 @@ impl Abuse {
             limiter,
             searches,
             misses,
-            room: store.room.clone(),
             blocklist,
             clock,
             begun: Notify::new(),
@@ -341,7 +339,7 @@ impl Abuse {
     ) -> Result<(), AbuseError> {
         self.limiter.count(Action::Report, address).await?;
         self.misses.check(address)?;
-        self.room.check()?;
+        self.store.room.check()?;
         let now = self.clock.now();
         let reporter = self.limiter.hasher().hash("reporter", &[&network(address)]);
         let reporter = format!("{reporter:016x}");

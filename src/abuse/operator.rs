@@ -200,6 +200,6 @@ impl Operator {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn close(self) -> Result<(), AbuseError> {
-        Ok(self.store.database.close().await?)
+        Ok(self.store.close().await?)
     }
 }

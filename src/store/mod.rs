@@ -61,7 +61,7 @@ pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, ParkedBatch};
 pub use committed::{Commits, committed};
-pub use database::{Database, DiskUsage, StoreSettings, Usage};
+pub use database::{DiskUsage, StoreSettings, Usage};
 pub use deleted_accounts::MAX_CHANGES_OF_ACCOUNT;
 pub use details::{
     Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
@@ -104,8 +104,6 @@ pub struct Store {
     pub clicks: Arc<dyn Clicks>,
     /// What is kept of visitors.
     pub details: Arc<dyn Details>,
-    /// The database itself.
-    pub database: Arc<dyn Database>,
     /// Whether it has room for more.
     pub room: StorageRoom,
 }
@@ -115,7 +113,7 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Links + Removals + Administration + Outbox + Clicks + Details + Database + 'static,
+        T: Links + Removals + Administration + Outbox + Clicks + Details + 'static,
         Arc<T>: Into<Engine>,
     {
         Self {
@@ -125,8 +123,7 @@ impl Store {
             administration: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),
-            details: implementation.clone(),
-            database: implementation,
+            details: implementation,
             room: StorageRoom::default(),
         }
     }

@@ -1,9 +1,9 @@
 //! Rows that have the same form in both databases, turned into values.
 
-use super::{Change, DiskUsage, LinkMade, StoreError, ToCount, Usage, UsedKey};
+use super::{Change, LinkMade, StoreError, ToCount, UsedKey};
 use crate::domain::{
-    Link, LinkId, LinkProperties, LinkTarget, MaxClicks, RemovalStatus, Shard, ShortCode, Tags,
-    TargetUrl, Timestamp, Title, UserId,
+    Link, LinkId, LinkProperties, LinkTarget, MaxClicks, RemovalStatus, ShortCode, Tags, TargetUrl,
+    Timestamp, Title, UserId,
 };
 
 /// `id`, `short_code`, `target_url`, `is_active`, `title`, `tags` as a JSON array, `forward_query`, `created_at`,
@@ -42,17 +42,6 @@ pub(super) type CountedRow = (
     Option<i64>,
     bool,
 );
-
-/// Batches in the journal, changes in the outbox.
-pub(super) fn usage((journal, outbox, bytes): (i64, i64, i64), disk: Option<DiskUsage>) -> Usage {
-    let log = disk.map_or(0, |disk| disk.log);
-    Usage {
-        bytes: bytes.unsigned_abs() + log,
-        journal: journal.unsigned_abs(),
-        outbox: outbox.unsigned_abs(),
-        disk,
-    }
-}
 
 /// The row that a writing statement returned. To be read with `fetch_all`: with SQLite the other ways of fetching stop
 /// at the first row, and a statement is committed, or fails to be, only at its end.
@@ -223,16 +212,6 @@ pub(super) fn timestamp(micros: i64) -> Result<Timestamp, StoreError> {
 pub(super) fn code(stored: &str) -> Result<ShortCode, StoreError> {
     ShortCode::parse(stored)
         .ok_or_else(|| StoreError::Unexpected(format!("`{stored}` is no short code")))
-}
-
-/// The number of shards of a Redis Cluster as databases keep it.
-pub(super) fn shards(stored: Option<i64>) -> Result<Option<u16>, StoreError> {
-    let parse = |stored| {
-        let shards = u16::try_from(stored).ok();
-        let shards = shards.filter(|shards| (1..=Shard::MAX_COUNT).contains(shards));
-        shards.ok_or_else(|| StoreError::Unexpected(format!("{stored} is no number of shards")))
-    };
-    stored.map(parse).transpose()
 }
 
 /// A count as databases keep it.

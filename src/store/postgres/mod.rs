@@ -7,7 +7,6 @@ mod bulk_links;
 mod click_limits;
 mod clicks;
 mod created_links;
-mod database;
 mod deleted_links;
 mod detail_lock;
 mod detail_room;
@@ -44,7 +43,7 @@ pub use replica::{PostgresReplica, WalPosition};
 /// Users, links and clicks in Postgres.
 pub struct PostgresStore {
     pub(super) pool: Pool,
-    installation: String,
+    pub(super) installation: String,
     pub(super) seen: Seen,
 }
 
