@@ -938,16 +938,16 @@ CREATE TABLE removals (
     -- The account whose work it was; NULL: an operator on the command line, or the service.
     removed_by    bigint,
     removed_at    bigint NOT NULL,
-    taken_back_at bigint,
-    -- Links are looked through from after this place on, to be removed or put back; NULL: none any more.
-    looking_after bigint,
-    -- When they are looked through once more, for links that were made meanwhile; NULL: that is not set yet.
-    look_again_at bigint,
+    revoked_at    bigint,
+    -- Links are scanned from after this position on, to be removed or restored; NULL: the scan is over.
+    scan_position bigint,
+    -- When they are scanned once more, for links that were made meanwhile; NULL: during the first scan.
+    rescan_at     bigint,
     -- Of the blocklist: which one it is.
     digest        text
 );
-CREATE INDEX removals_under_way ON removals (id) WHERE looking_after IS NOT NULL;
-CREATE UNIQUE INDEX removals_in_force ON removals (kind, value) WHERE taken_back_at IS NULL;
+CREATE INDEX removals_to_scan ON removals (id) WHERE scan_position IS NOT NULL;
+CREATE UNIQUE INDEX removals_in_force ON removals (kind, value) WHERE revoked_at IS NULL;
 
 -- Which links each removal covers.
 CREATE TABLE link_removals (

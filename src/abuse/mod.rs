@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use ipnet::Ipv6Net;
 use tokio::sync::{Mutex, Notify};
 
 use crate::domain::{
@@ -13,10 +12,8 @@ use crate::domain::{
     Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report, SeenLink,
     SeenUser, ShortCode, UserId,
 };
-use crate::limits::{Action, Limiter, MissLimiter, Searches, TooMany};
-use crate::store::{
-    Actor, Administration, Change, NewRemoval, Removals, Removed, Store, StoreError,
-};
+use crate::limits::{Searches, TooMany, Turn};
+use crate::store::{Actor, Change, NewRemoval, Removed, Store, StoreError};
 
 mod blocklist;
 mod events;
@@ -27,17 +24,12 @@ mod work;
 use events::Event;
 
 pub use blocklist::{BlocklistError, read_blocklist};
-pub use operator::Operator;
 pub use work::{AT_ONCE, Work};
 
 /// Removals, and what administrators see.
 pub struct Abuse {
-    removals: Arc<dyn Removals>,
-    administration: Arc<dyn Administration>,
     store: Store,
-    limiter: Limiter,
     searches: Searches,
-    misses: MissLimiter,
     blocklist: CurrentBlocklist,
     clock: Arc<dyn Clock>,
     begun: Notify,
@@ -45,18 +37,34 @@ pub struct Abuse {
     at_work: Mutex<()>,
 }
 
-/// An administrator at work, whose role was just looked up.
+/// An administrator at work, whose role was just looked up; or the operator, who has no account.
 #[derive(Clone, Debug)]
 pub struct Administrator {
-    user: UserId,
+    user: Option<UserId>,
     address: String,
 }
 
 impl Administrator {
+    /// The operator, on the command line.
+    #[must_use]
+    pub fn operator() -> Self {
+        Self {
+            user: None,
+            address: "command line".to_owned(),
+        }
+    }
+
     fn actor(&self) -> Actor<'_> {
         Actor {
-            user: Some(self.user),
+            user: self.user,
             address: &self.address,
+        }
+    }
+
+    /// Writes what was done to the log; the operator sees it on the command line.
+    fn log(&self, done: &str) {
+        if let Some(user) = self.user {
+            Event::Administration.log(user, &self.address, done);
         }
     }
 
@@ -103,20 +111,14 @@ impl Abuse {
     /// Removals of what is in `store`.
     #[must_use]
     pub fn new(
-        store: &Store,
-        limiter: Limiter,
+        store: Store,
         searches: Searches,
-        misses: MissLimiter,
         blocklist: CurrentBlocklist,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
-            removals: Arc::clone(&store.removals),
-            administration: Arc::clone(&store.administration),
-            store: store.clone(),
-            limiter,
+            store,
             searches,
-            misses,
             blocklist,
             clock,
             begun: Notify::new(),
@@ -133,14 +135,14 @@ impl Abuse {
         principal: Principal,
         address: &str,
     ) -> Result<Administrator, AbuseError> {
-        match self.administration.is_admin(principal).await? {
+        match self.store.is_admin(principal).await? {
             None => Err(AbuseError::Gone),
             Some(false) => {
                 Event::AccessDenied.log(principal.user, address, "");
                 Err(AbuseError::NoAdmin)
             }
             Some(true) => Ok(Administrator {
-                user: principal.user,
+                user: Some(principal.user),
                 address: address.to_owned(),
             }),
         }
@@ -180,7 +182,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::OwnAccount`].
     pub fn check(&self, by: &Administrator, target: &RemovalTarget) -> Result<(), AbuseError> {
-        if matches!(target, RemovalTarget::User(user) if *user == by.user) {
+        if matches!(target, RemovalTarget::User(user) if by.user == Some(*user)) {
             return Err(AbuseError::OwnAccount);
         }
         Ok(())
@@ -205,13 +207,13 @@ impl Abuse {
             by: by.actor(),
             at: self.clock.now(),
         };
-        match self.removals.remove(removal).await? {
+        match self.store.remove(removal).await? {
             Removed::Unknown => Err(AbuseError::Unknown),
             Removed::Already(id) => Err(AbuseError::Already(id)),
             Removed::Done(removal, changes) => {
                 let done = format!("remove {} {}", removal.kind, removal.value);
-                Event::Administration.log(by.user, &by.address, &done);
-                if let RemovalTarget::User(user) = target {
+                by.log(&done);
+                if let (RemovalTarget::User(user), Some(_)) = (target, by.user) {
                     Event::TokenRevoked.log(*user, &by.address, "banned");
                 }
                 self.begun.notify_one();
@@ -229,10 +231,10 @@ impl Abuse {
         by: &Administrator,
         id: RemovalId,
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
-        let revoked = self.removals.revoke(id, by.actor(), self.clock.now());
+        let revoked = self.store.revoke(id, by.actor(), self.clock.now());
         let (removal, changes) = revoked.await?.ok_or(AbuseError::Unknown)?;
         let done = format!("revoke removal of {} {}", removal.kind, removal.value);
-        Event::Administration.log(by.user, &by.address, &done);
+        by.log(&done);
         self.begun.notify_one();
         Ok((removal, changes))
     }
@@ -246,7 +248,10 @@ impl Abuse {
         by: &Administrator,
         user: UserId,
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
-        let ban = self.removals.in_force(&RemovalTarget::User(user)).await?;
+        let ban = self
+            .store
+            .removal_in_force(&RemovalTarget::User(user))
+            .await?;
         self.revoke(by, ban.ok_or(AbuseError::Unknown)?).await
     }
 
@@ -255,13 +260,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn removals(&self, wanted: &NewestWanted) -> Result<Newest<Removal>, AbuseError> {
-        let before = wanted.before.map(RemovalId);
-        let mut entries = self.removals.removals(before, wanted.limit + 1).await?;
-        let is_full = entries.len() > wanted.limit as usize;
-        entries.truncate(wanted.limit as usize);
-        let next = entries.last().filter(|_| is_full);
-        let next = next.map(|removal| removal.id.0);
-        Ok(Newest { entries, next })
+        Ok(self.store.removals(wanted).await?)
     }
 
     /// Why the link with this code is removed, for its visitors; `None` if it is not removed.
@@ -269,7 +268,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, AbuseError> {
-        Ok(self.removals.reason_of(code).await?)
+        Ok(self.store.removal_reason(code).await?)
     }
 
     /// Links of all accounts; an administrator searches one after the other.
@@ -281,8 +280,8 @@ impl Abuse {
         by: &Administrator,
         wanted: &NewestWanted,
     ) -> Result<Newest<SeenLink>, AbuseError> {
-        let _turn = self.searches.turn(by.user).await?;
-        Ok(searching::links(&*self.administration, wanted).await?)
+        let _turn = self.turn(by).await?;
+        Ok(searching::links(&self.store, wanted).await?)
     }
 
     /// Accounts, as [`Abuse::links`].
@@ -294,8 +293,16 @@ impl Abuse {
         by: &Administrator,
         wanted: &NewestWanted,
     ) -> Result<Newest<SeenUser>, AbuseError> {
-        let _turn = self.searches.turn(by.user).await?;
-        Ok(searching::accounts(&*self.administration, wanted).await?)
+        let _turn = self.turn(by).await?;
+        Ok(searching::accounts(&self.store, wanted).await?)
+    }
+
+    /// The turn of an administrator for a search; the operator has a process of its own.
+    async fn turn(&self, by: &Administrator) -> Result<Option<Turn>, TooMany> {
+        match by.user {
+            Some(user) => self.searches.turn(user).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The account with this number.
@@ -303,7 +310,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
     pub async fn account(&self, user: UserId) -> Result<SeenUser, AbuseError> {
-        let found = self.administration.seen_users(&[user.0]).await?;
+        let found = self.store.seen_users(&[user.0]).await?;
         // A deleted account has no address.
         let found = found
             .into_iter()
@@ -316,7 +323,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn reports(&self, wanted: &NewestWanted) -> Result<Newest<Report>, AbuseError> {
-        Ok(self.administration.reports(wanted).await?)
+        Ok(self.store.reports(wanted).await?)
     }
 
     /// What administrators did.
@@ -324,31 +331,7 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn audit(&self, wanted: &NewestWanted) -> Result<Newest<AuditEntry>, AbuseError> {
-        Ok(self.administration.audit(wanted).await?)
-    }
-
-    /// Notes the report of a link by a client at an address, of which a keyed hash is kept. Too many reports make room for it.
-    ///
-    /// # Errors
-    /// [`AbuseError::Unknown`] if no link has the code, [`AbuseError::TooMany`], [`AbuseError::Store`].
-    pub async fn report(
-        &self,
-        code: &ShortCode,
-        reason: &Reason,
-        address: &str,
-    ) -> Result<(), AbuseError> {
-        self.limiter.count(Action::Report, address).await?;
-        self.misses.check(address)?;
-        self.store.room.check()?;
-        let now = self.clock.now();
-        let reporter = self.limiter.hasher().hash("reporter", &[&network(address)]);
-        let reporter = format!("{reporter:016x}");
-        let noted = self.administration.report(code, reason, &reporter, now);
-        if noted.await? {
-            return Ok(());
-        }
-        self.misses.count(address);
-        Err(AbuseError::Unknown)
+        Ok(self.store.audit(wanted).await?)
     }
 
     /// Closes a report, which makes room for another report.
@@ -357,12 +340,12 @@ impl Abuse {
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
     pub async fn close_report(&self, by: &Administrator, report: i64) -> Result<(), AbuseError> {
         let closed = self
-            .administration
+            .store
             .close_report(report, by.actor(), self.clock.now());
         if !closed.await? {
             return Err(AbuseError::Unknown);
         }
-        Event::Administration.log(by.user, &by.address, &format!("close report {report}"));
+        by.log(&format!("close report {report}"));
         Ok(())
     }
 
@@ -371,15 +354,6 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
     pub async fn removal(&self, id: RemovalId) -> Result<Removal, AbuseError> {
-        let before = Some(RemovalId(id.0 + 1));
-        let newest = self.removals.removals(before, 1).await?;
-        newest.into_iter().next().ok_or(AbuseError::Unknown)
+        self.store.removal(id).await?.ok_or(AbuseError::Unknown)
     }
-}
-
-/// A client, as the reports of a reporter are counted: a subscriber of IPv6 has up to a network of 48 bits.
-fn network(address: &str) -> String {
-    let whole = |own: Ipv6Net| Ipv6Net::new(own.addr(), 48).map(|site| site.trunc().to_string());
-    let site = address.parse().ok().and_then(|own| whole(own).ok());
-    site.unwrap_or_else(|| address.to_owned())
 }

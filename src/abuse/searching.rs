@@ -1,31 +1,31 @@
 //! What administrators look for: links of all accounts, and accounts, by steps as owners look for theirs.
 
 use crate::domain::{LinkId, Newest, NewestWanted, SeenLink, SeenUser};
-use crate::store::{Administration, Position, Steps, StoreError};
+use crate::store::{Position, Steps, Store, StoreError};
 
 pub(super) async fn links(
-    administration: &dyn Administration,
+    store: &Store,
     wanted: &NewestWanted,
 ) -> Result<Newest<SeenLink>, StoreError> {
     let mut steps = steps(wanted);
     while let Some(step) = next_step(&steps, wanted) {
-        steps.add(administration.scan_seen_links(&step).await?);
+        steps.add(store.scan_seen_links(&step).await?);
     }
     let (numbers, next) = numbers(steps);
-    let entries = administration.seen_links(&numbers).await?;
+    let entries = store.seen_links(&numbers).await?;
     Ok(Newest { entries, next })
 }
 
 pub(super) async fn accounts(
-    administration: &dyn Administration,
+    store: &Store,
     wanted: &NewestWanted,
 ) -> Result<Newest<SeenUser>, StoreError> {
     let mut steps = steps(wanted);
     while let Some(step) = next_step(&steps, wanted) {
-        steps.add(administration.scan_seen_users(&step).await?);
+        steps.add(store.scan_seen_users(&step).await?);
     }
     let (numbers, next) = numbers(steps);
-    let entries = administration.seen_users(&numbers).await?;
+    let entries = store.seen_users(&numbers).await?;
     Ok(Newest { entries, next })
 }
 

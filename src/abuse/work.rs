@@ -1,4 +1,4 @@
-//! The work on removals: links are looked at in small steps, in the background and while a request waits.
+//! The work on removals: links are scanned in small steps, in the background and while a request waits.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::Abuse;
 use crate::domain::{AddressRange, HostPattern, RemovalId, TargetUrl};
-use crate::store::{Change, LookedAt, StoreError};
+use crate::store::{Change, Scanned, StoreError};
 
 /// How long a request waits for the links of a removal.
 pub const AT_ONCE: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ impl Abuse {
     /// [`StoreError`].
     pub async fn begin_blocklist(&self, digest: &str) -> Result<(), StoreError> {
         let now = self.clock.now();
-        if self.removals.begin_blocklist(digest, now).await? {
+        if self.store.begin_blocklist(digest, now).await? {
             tracing::info!("the blocklist changed: all links are scanned");
             self.begun.notify_one();
         }
@@ -46,7 +46,7 @@ impl Abuse {
     /// # Errors
     /// [`StoreError`].
     pub async fn work_on(&self, id: RemovalId) -> Result<Option<Work<'_>>, StoreError> {
-        while !self.removals.is_scanned(id).await? {
+        while !self.store.is_scanned(id).await? {
             if let Some(work) = self.step().await? {
                 return Ok(Some(work));
             }
@@ -65,15 +65,16 @@ impl Abuse {
     pub async fn step(&self) -> Result<Option<Work<'_>>, StoreError> {
         let at_work = self.at_work.lock().await;
         let list = self.blocklist.get();
-        let covers = |at: LookedAt<'_>| match at.kind {
+        let is_covered = |link: Scanned<'_>| match link.kind {
             // Another instance may have a newer list by now: it does the work.
             "blocklist" => {
-                let is_this_one = list.digest() == at.value;
-                is_this_one.then(|| list.blocks(at.text))
+                let is_this_list = list.digest() == link.value;
+                is_this_list.then(|| list.blocks(link.text))
             }
-            _ => covers(at),
+            _ => is_covered(link),
         };
-        let step = self.removals.step(&covers, self.clock.now()).await?;
+        let now = self.clock.now();
+        let step = self.store.scan_for_removals(&is_covered, now).await?;
         Ok(step.map(|step| Work {
             changes: step.changes,
             _at_work: at_work,
@@ -82,8 +83,8 @@ impl Abuse {
 }
 
 /// Whether a removal covers a link.
-pub(super) fn covers(looked_at: LookedAt<'_>) -> Option<bool> {
-    let LookedAt { kind, value, text } = looked_at;
+pub(super) fn is_covered(link: Scanned<'_>) -> Option<bool> {
+    let Scanned { kind, value, text } = link;
     match kind {
         "host" => {
             let pattern = HostPattern::parse(value).ok();

@@ -149,15 +149,13 @@ impl Format {
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
-    use proptest::option::of;
     use proptest::prelude::*;
 
     use super::*;
     use crate::api::bulk_document::Document;
     use crate::config::BaseUrl;
     use crate::domain::{
-        Link, LinkId, LinkProperties, LinkRequest, MaxClicks, ShortCode, Tags, TargetUrl,
-        Timestamp, Title, UserId,
+        Link, LinkId, LinkProperties, LinkRequest, ShortCode, Timestamp, UserId, any_properties,
     };
     use crate::http::paths::is_reserved;
     use crate::links::ListedLink;
@@ -168,25 +166,8 @@ mod tests {
 
     fn properties() -> impl Strategy<Value = LinkProperties> {
         let target = "https://[a-z]{1,5}\\.example/[!-~é]{0,9}";
-        let title = of("['=+@,\";\\- ]{0,3}[^\\p{Cc}]{1,9}");
-        let tags = vec("['=+@\\-]{0,2}[^\\p{Cc},]{0,9}", 0..4);
-        let rest = (
-            any::<bool>(),
-            of(0..4_000_000_000_000_000_i64),
-            of(1..1_u64 << 53),
-            any::<bool>(),
-        );
-        (target, title, tags, rest).prop_map(
-            |(target, title, tags, (is_active, end, max, forward_query))| LinkProperties {
-                target: TargetUrl::parse(&target, base().own_host()).unwrap(),
-                is_active,
-                title: title.and_then(|title| Title::parse(&title).unwrap()),
-                tags: Tags::parse(tags.iter().map(String::as_str)).unwrap(),
-                expires_at: end.and_then(Timestamp::from_micros),
-                max_clicks: max.map(|max| MaxClicks::parse(max).unwrap()),
-                forward_query,
-            },
-        )
+        let title = "['=+@,\";\\- ]{0,3}[^\\p{Cc}]{1,9}";
+        any_properties([target, title, "['=+@\\-]{0,2}[^\\p{Cc},]{0,9}"], 1 << 53)
     }
 
     fn links() -> impl Strategy<Value = Vec<(Link, u64)>> {

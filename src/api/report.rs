@@ -7,11 +7,11 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::abuse::Abuse;
 use crate::domain::{InvalidRemoval, Reason};
 use crate::http::documented::{Limited, NeedsDatabase, NeedsRoom, TakesBody, TakesNoToken};
 use crate::http::paths::parse_code;
 use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
+use crate::links::LinkService;
 
 /// A report of a link.
 #[derive(Deserialize, ToSchema)]
@@ -43,17 +43,16 @@ pub(super) struct NewReportBody {
     ),
 )]
 pub(super) async fn report(
-    State(abuse): State<Arc<Abuse>>,
+    State(links): State<Arc<LinkService>>,
     client: ClientAddress,
     JsonBody(body): JsonBody<NewReportBody>,
 ) -> Result<StatusCode, ApiError> {
     let invalid = |error: InvalidRemoval| ApiError::invalid(error.to_string());
     let reason = Reason::parse(&body.reason).map_err(invalid)?;
     let code = parse_code(&body.short_code).ok_or_else(ApiError::url_not_found)?;
-    let reported = abuse.report(&code, &reason, client.as_str()).await;
-    reported.map_err(|error| match error {
-        crate::abuse::AbuseError::Unknown => ApiError::url_not_found(),
-        error => error.into(),
-    })?;
-    Ok(StatusCode::ACCEPTED)
+    if links.report(&code, &reason, client.as_str()).await? {
+        Ok(StatusCode::ACCEPTED)
+    } else {
+        Err(ApiError::url_not_found())
+    }
 }

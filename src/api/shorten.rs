@@ -109,7 +109,7 @@ fn ask(
         }
         body => body?.0,
     };
-    let view = query.0.get("view").cloned();
+    let view = query.text("view").map(str::to_owned);
     let mut fields = match body {
         None => query.fields().map_err(ApiError::invalid)?,
         Some(body) => body.0,

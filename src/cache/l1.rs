@@ -113,7 +113,7 @@ impl Page {
 mod tests {
     use super::*;
     use crate::cache::link::{LinkEnd, UsedUp};
-    use crate::domain::{LinkId, Location, Shard};
+    use crate::domain::{LinkId, Location, RedirectOptions, Shard};
 
     const TTL: Duration = Duration::from_secs(15);
 
@@ -131,8 +131,7 @@ mod tests {
             is_active: true,
             removed: None,
             end: LinkEnd::NEVER,
-            is_limited: false,
-            forward_query: false,
+            options: RedirectOptions::default(),
             used_up: UsedUp::default(),
         })
     }

@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
     use crate::cache::link::{LinkEnd, UsedUp};
-    use crate::domain::{LinkId, Location, Shard};
+    use crate::domain::{LinkId, Location, RedirectOptions, Shard};
 
     fn link() -> CachedLink {
         CachedLink {
@@ -226,8 +226,7 @@ mod tests {
             is_active: true,
             removed: None,
             end: LinkEnd::NEVER,
-            is_limited: false,
-            forward_query: false,
+            options: RedirectOptions::default(),
             used_up: UsedUp::default(),
         }
     }

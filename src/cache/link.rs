@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::domain::{
-    Click, Clock, LinkId, LinkState, LinkTarget, Location, NotFollowed, RemovalStatus, Shard,
-    Timestamp,
+    Click, Clock, LinkId, LinkState, LinkTarget, Location, NotFollowed, RedirectOptions,
+    RemovalStatus, Shard, Timestamp,
 };
 
 /// The part of a link that a redirect needs, ready to be sent. With the counters of its `Arc` it takes one line of the
@@ -23,10 +23,8 @@ pub struct CachedLink {
     pub is_active: bool,
     /// The status of its answers, if it was removed.
     pub removed: Option<RemovalStatus>,
-    /// Whether the database grants each of its clicks.
-    pub is_limited: bool,
-    /// Whether a visitor's query is added to the location.
-    pub forward_query: bool,
+    /// How it redirects.
+    pub options: RedirectOptions,
     /// Whether the database refused a click of it.
     pub used_up: UsedUp,
 }
@@ -90,8 +88,7 @@ impl CachedLink {
             shard,
             is_active: link.is_active,
             removed: link.removed,
-            is_limited: link.is_limited,
-            forward_query: link.forward_query,
+            options: link.options(),
             used_up: UsedUp::default(),
         }
     }

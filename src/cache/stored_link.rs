@@ -1,11 +1,11 @@
 //! A cached link as text in Redis, readable with `redis-cli`.
 
 use super::link::{CachedLink, LinkEnd, UsedUp};
-use crate::domain::{LinkId, Location, RemovalStatus, Shard, Timestamp};
+use crate::domain::{LinkId, Location, RedirectOptions, RemovalStatus, Shard, Timestamp};
 
 /// `generation id flags end location`. The generation is included because a Redis that was away, or was rolled back, may
-/// bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451), then `l` (limited) and `q` (a visitor's
-/// query is added); the end is in microseconds, or `-`.
+/// bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451),
+/// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     let id = link.id.number();
     let state = match link.removed {
@@ -14,12 +14,11 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
         None if link.is_active => "a",
         None => "i",
     };
-    let limited = if link.is_limited { "l" } else { "" };
-    let forwards = if link.forward_query { "q" } else { "" };
+    let options = link.options;
     let location = link.location.as_str();
     match link.end.moment().map(Timestamp::micros) {
-        Some(end) => format!("{generation} {id} {state}{limited}{forwards} {end} {location}"),
-        None => format!("{generation} {id} {state}{limited}{forwards} - {location}"),
+        Some(end) => format!("{generation} {id} {state}{options} {end} {location}"),
+        None => format!("{generation} {id} {state}{options} - {location}"),
     }
 }
 
@@ -39,13 +38,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
         "b" => (false, Some(RemovalStatus::LegalReasons)),
         _ => return None,
     };
-    let (is_limited, forward_query) = match flags {
-        "" => (false, false),
-        "l" => (true, false),
-        "q" => (false, true),
-        "lq" => (true, true),
-        _ => return None,
-    };
+    let options = RedirectOptions::from_letters(flags)?;
     let expires_at = match fields.next()? {
         "-" => None,
         end => Some(Timestamp::from_micros(end.parse().ok()?)?),
@@ -58,8 +51,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
         end: LinkEnd::at(expires_at),
         is_active,
         removed,
-        is_limited,
-        forward_query,
+        options,
         used_up: UsedUp::default(),
     })
 }
@@ -76,7 +68,8 @@ mod tests {
         #[test]
         fn a_stored_link_is_read_as_it_was_written(
             id in 0..=LinkId::LAST.number(),
-            (is_active, is_limited, forward_query) in any::<(bool, bool, bool)>(),
+            is_active in any::<bool>(),
+            options in "l?q?",
             removed in option::of(prop_oneof![Just(RemovalStatus::Gone), Just(RemovalStatus::LegalReasons)]),
             end in option::of(0..4_000_000_000_000_000_i64),
             path in "[!-~]{0,50}",
@@ -89,8 +82,7 @@ mod tests {
                 is_active: is_active && removed.is_none(),
                 removed,
                 end: LinkEnd::at(end.and_then(Timestamp::from_micros)),
-                is_limited,
-                forward_query,
+                options: RedirectOptions::from_letters(&options).unwrap(),
                 used_up: UsedUp::default(),
             };
             prop_assert_eq!(decode(&encode(&link, "first"), "second", Shard::ONLY), None);

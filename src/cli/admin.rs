@@ -5,12 +5,12 @@ use std::io::{self, Write, stdout};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use shunt::abuse::Operator;
+use shunt::abuse::{Abuse, Administrator};
 use shunt::accounts::{PasswordHasher, random_text};
 use shunt::config::Config;
 use shunt::domain::{
-    EmailAddress, NewestWanted, Password, Reason, Removal, RemovalId, RemovalStatus, SearchText,
-    Timestamp, TokenKey,
+    NamedUser, NewestWanted, Password, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
+    SearchText, Timestamp, TokenKey, UserId,
 };
 use shunt::server;
 
@@ -112,21 +112,18 @@ pub(super) struct Audit {
 /// Does what was asked, on the database of the settings.
 pub(super) fn run(action: Action) -> Result<(), Failure> {
     match action {
-        Action::Grant(OfAccount { email, config }) => on_database(config, async |operator| {
-            operator.set_role(&address(&email)?).await?;
+        Action::Grant(OfAccount { email, config }) => on_database(config, async |abuse, by| {
+            let user = account(abuse, &email).await?;
+            abuse.set_role(by, user).await?;
             print(&format!("{} is an administrator", harmless(&email)))
         }),
         Action::ResetPassword(OfAccount { email, config }) => {
-            on_database(config, async |operator| reset(operator, &email).await)
+            on_database(config, async |abuse, by| reset(abuse, by, &email).await)
         }
-        Action::Users(Users { text, config }) => on_database(config, async |operator| {
+        Action::Users(Users { text, config }) => on_database(config, async |abuse, by| {
             let text = text.as_deref().map(SearchText::parse).transpose()?;
-            let wanted = NewestWanted {
-                text: text.flatten(),
-                limit: MAX_ENTRIES,
-                ..NewestWanted::default()
-            };
-            for user in operator.users(&wanted).await?.entries {
+            let wanted = newest(text.flatten());
+            for user in abuse.accounts(by, &wanted).await?.entries {
                 let line = json!({
                     "id": user.id.0, "email": user.email.as_str(), "created_at": user.created_at.to_string(),
                     "links": user.links, "is_admin": user.is_admin, "is_banned": user.is_banned,
@@ -139,32 +136,35 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
             email,
             reason,
             config,
-        }) => on_database(config, async |operator| {
+        }) => on_database(config, async |abuse, by| {
             let reason = Reason::parse(&reason)?;
-            let removal = operator.ban(&address(&email)?, &reason).await?;
+            let target = RemovalTarget::User(account(abuse, &email).await?);
+            let removed = abuse.remove(by, &target, &reason, RemovalStatus::Gone);
+            let (removal, _) = removed.await?;
+            abuse.finish(removal.id).await;
             print(&format!("banned, by removal {}", removal.id.0))
         }),
-        Action::Unban(OfAccount { email, config }) => on_database(config, async |operator| {
-            operator.revoke_ban(&address(&email)?).await?;
+        Action::Unban(OfAccount { email, config }) => on_database(config, async |abuse, by| {
+            let user = account(abuse, &email).await?;
+            let (removal, _) = abuse.revoke_ban(by, user).await?;
+            abuse.finish(removal.id).await;
             print(&format!("{} may log in again", harmless(&email)))
         }),
         Action::Remove(wanted) => remove(wanted),
-        Action::Removals(Removals { config }) => on_database(config, async |operator| {
-            for removal in operator.removals(MAX_ENTRIES).await? {
+        Action::Removals(Removals { config }) => on_database(config, async |abuse, _| {
+            for removal in abuse.removals(&newest(None)).await?.entries {
                 print(&line(&removal))?;
             }
             Ok(())
         }),
-        Action::Revoke(Revoke { removal, config }) => on_database(config, async |operator| {
-            operator.revoke(RemovalId(removal)).await?;
+        Action::Revoke(Revoke { removal, config }) => on_database(config, async |abuse, by| {
+            let id = RemovalId(removal);
+            abuse.revoke(by, id).await?;
+            abuse.finish(id).await;
             print(&format!("removal {removal} is revoked"))
         }),
-        Action::Audit(Audit { config }) => on_database(config, async |operator| {
-            let wanted = NewestWanted {
-                limit: MAX_ENTRIES,
-                ..NewestWanted::default()
-            };
-            for entry in operator.audit(&wanted).await?.entries {
+        Action::Audit(Audit { config }) => on_database(config, async |abuse, _| {
+            for entry in abuse.audit(&newest(None)).await?.entries {
                 let line = json!({
                     "at": entry.at.with_micros(), "user": entry.user.map(|user| user.0), "address": entry.address,
                     "action": entry.action, "subject": entry.subject, "detail": entry.detail,
@@ -184,11 +184,22 @@ fn remove(wanted: Remove) -> Result<(), Failure> {
         status,
         config,
     } = wanted;
-    on_database(config, async |operator| {
+    on_database(config, async |abuse, by| {
         let reason = Reason::parse(&reason)?;
-        let removal = operator.remove(&kind, &value, &reason, status).await?;
+        let target = abuse.target(&kind, &value).await?;
+        let (removal, _) = abuse.remove(by, &target, &reason, status).await?;
+        abuse.finish(removal.id).await;
         print(&format!("removed, by removal {}", removal.id.0))
     })
+}
+
+/// The newest entries of a list, with this text.
+fn newest(text: Option<SearchText>) -> NewestWanted {
+    NewestWanted {
+        text,
+        limit: MAX_ENTRIES,
+        ..NewestWanted::default()
+    }
 }
 
 fn status(raw: &str) -> Result<RemovalStatus, &'static str> {
@@ -207,29 +218,29 @@ fn line(removal: &Removal) -> String {
     .to_string()
 }
 
-async fn reset(operator: &Operator, email: &str) -> Result<(), Box<dyn Error>> {
+async fn reset(abuse: &Abuse, by: &Administrator, email: &str) -> Result<(), Box<dyn Error>> {
     let text = random_text()?;
     let password = Password::parse(text.clone())?;
     let hash = PasswordHasher::new(1)?.hash_alone(password).await?;
     let key = TokenKey::generate()?;
-    operator
-        .reset_password(&address(email)?, &hash, key)
-        .await?;
+    let user = account(abuse, email).await?;
+    abuse.reset_password(by, user, &hash, key).await?;
     print(&text)
 }
 
-fn address(email: &str) -> Result<EmailAddress, Box<dyn Error>> {
-    Ok(email.parse()?)
+async fn account(abuse: &Abuse, email: &str) -> Result<UserId, Box<dyn Error>> {
+    let named = NamedUser::Email(email.parse()?);
+    Ok(abuse.user(&named).await?)
 }
 
 fn on_database(
     config: Config,
-    work: impl AsyncFnOnce(&Operator) -> Result<(), Box<dyn Error>>,
+    work: impl AsyncFnOnce(&Abuse, &Administrator) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Failure> {
     service::start(config, async |config, _| {
-        let operator = server::operator(&config).await?;
-        let done = work(&operator).await;
-        operator.close().await?;
+        let abuse = server::administration(&config).await?;
+        let done = work(&abuse, &Administrator::operator()).await;
+        abuse.close().await?;
         done
     })
 }

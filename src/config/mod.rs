@@ -310,7 +310,7 @@ pub struct Config {
     ///
     /// All spellings of a URL are the same URL (`//`, `..`, percent-encoding, IPv4 in IPv6, the order of parameters; but not
     /// the case of a path). A line with a query matches every URL with its path and all of its parameters; as an exception,
-    /// only URLs without other parameters. A visit whose query turns the target into a listed URL, by `forward_query`, is
+    /// only URLs without other parameters. A visit whose forwarded query turns the target into a listed URL is
     /// answered like a removed link: 410, uncounted.
     ///
     /// The file is read again when it changes, and on SIGHUP; a file with an invalid line is ignored then. All instances need

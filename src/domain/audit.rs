@@ -11,6 +11,25 @@ pub struct Newest<T> {
     pub next: Option<i64>,
 }
 
+impl<T> Default for Newest<T> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            next: None,
+        }
+    }
+}
+
+impl<T> Newest<T> {
+    /// The entries that were read by [`NewestWanted::one_more`], each of which has a number.
+    pub fn of(mut entries: Vec<T>, wanted: &NewestWanted, number: impl Fn(&T) -> i64) -> Self {
+        let is_full = entries.len() > wanted.limit as usize;
+        entries.truncate(wanted.limit as usize);
+        let next = entries.last().filter(|_| is_full).map(number);
+        Self { entries, next }
+    }
+}
+
 /// Which entries of a list are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct NewestWanted {
@@ -22,6 +41,20 @@ pub struct NewestWanted {
     pub before: Option<i64>,
     /// How many at most.
     pub limit: u32,
+}
+
+impl NewestWanted {
+    /// The wanted entries have numbers below this number.
+    #[must_use]
+    pub fn below(&self) -> i64 {
+        self.before.unwrap_or(i64::MAX)
+    }
+
+    /// How many entries are read: a further entry shows that another page follows.
+    #[must_use]
+    pub fn one_more(&self) -> u32 {
+        self.limit.saturating_add(1)
+    }
 }
 
 /// A link as administrators see it.

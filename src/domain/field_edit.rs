@@ -61,6 +61,15 @@ impl<T> FieldEdit<T> {
         }
     }
 
+    /// The same, as a reference.
+    #[must_use]
+    pub fn as_given(&self) -> Option<&T> {
+        match self {
+            Self::Set(value) => Some(value),
+            Self::Keep | Self::Clear => None,
+        }
+    }
+
     /// The value, if there is one; otherwise it stays as it is.
     #[must_use]
     pub fn set_if(value: Option<T>) -> Self {

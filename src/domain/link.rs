@@ -1,5 +1,7 @@
 //! A short link, and the part of it that a redirect needs.
 
+use std::fmt::{self, Display, Formatter};
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -158,4 +160,69 @@ pub struct LinkTarget {
     pub is_limited: bool,
     /// Whether a visitor's query is added to that of the target.
     pub forward_query: bool,
+}
+
+impl LinkTarget {
+    /// An active link that has nothing but a target.
+    #[must_use]
+    pub fn of(id: LinkId, target: TargetUrl) -> Self {
+        Self {
+            id,
+            target,
+            is_active: true,
+            removed: None,
+            expires_at: None,
+            is_limited: false,
+            forward_query: false,
+        }
+    }
+
+    /// How it redirects.
+    #[must_use]
+    pub fn options(&self) -> RedirectOptions {
+        RedirectOptions {
+            is_limited: self.is_limited,
+            forward_query: self.forward_query,
+        }
+    }
+}
+
+/// How a link redirects, besides where to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RedirectOptions {
+    /// Whether the database grants each click.
+    pub is_limited: bool,
+    forward_query: bool,
+}
+
+impl RedirectOptions {
+    /// The part of a visitor's query that is added to the target: all of it, or nothing.
+    #[must_use]
+    pub fn forwarded(self, query: Option<&str>) -> Option<&str> {
+        query.filter(|_| self.forward_query)
+    }
+
+    /// The options with these letters; `None` for any text that is not written by [`Display`].
+    #[must_use]
+    pub fn from_letters(mut letters: &str) -> Option<Self> {
+        let mut has = |letter: char| {
+            let rest = letters.strip_prefix(letter);
+            letters = rest.unwrap_or(letters);
+            rest.is_some()
+        };
+        let options = Self {
+            is_limited: has('l'),
+            forward_query: has('q'),
+        };
+        letters.is_empty().then_some(options)
+    }
+}
+
+impl Display for RedirectOptions {
+    /// A letter for each: `l` (limited), `q` (a visitor's query is added).
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let letters = [(self.is_limited, "l"), (self.forward_query, "q")];
+        let mut set = letters.iter().filter(|(is_set, _)| *is_set);
+        set.try_for_each(|(_, letter)| formatter.write_str(letter))
+    }
 }

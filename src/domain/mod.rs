@@ -18,6 +18,7 @@ mod limits;
 mod link;
 mod link_properties;
 mod link_state;
+mod link_values;
 mod location;
 mod named_user;
 mod password;
@@ -49,11 +50,12 @@ pub use field_edit::FieldEdit;
 pub use host::{HostPattern, InvalidHostPattern};
 pub use interval::Interval;
 pub use limits::Limits;
-pub use link::{Link, LinkId, LinkRequest, LinkStatus, LinkTarget};
-pub use link_properties::{
-    InvalidProperty, LinkEdit, LinkProperties, MaxClicks, TagEdit, Tags, Title,
-};
+pub use link::{Link, LinkId, LinkRequest, LinkStatus, LinkTarget, RedirectOptions};
+#[cfg(test)]
+pub(crate) use link_properties::any_properties;
+pub use link_properties::{LinkEdit, LinkProperties, TagEdit};
 pub use link_state::{LinkState, NotFollowed};
+pub use link_values::{InvalidProperty, MaxClicks, StartingClicks, Tags, Title};
 pub use location::{Location, LocationTooLong};
 pub use named_user::NamedUser;
 pub use password::{InvalidPassword, Password, prepared_password};

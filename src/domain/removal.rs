@@ -239,7 +239,7 @@ pub struct Removal {
     pub revoked_at: Option<Timestamp>,
     /// How many links it covers now; 100,000 stands for as many or more.
     pub links: u64,
-    /// Whether links are still being looked through, to be removed or put back.
+    /// Whether links are still scanned, to be removed or restored.
     pub is_running: bool,
 }
 

@@ -136,6 +136,16 @@ pub struct OwnHost {
 }
 
 impl OwnHost {
+    /// Of a service whose public address is not known: no target leads back to it.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self {
+            host: Host::Domain(String::new()),
+            port: None,
+            refuses_private: false,
+        }
+    }
+
     /// `None` if the address has no host.
     #[must_use]
     pub fn of(base: &Url) -> Option<Self> {

@@ -62,5 +62,6 @@ fn link(link: &mut Reading<'_>) {
         link.link.notes.push((Note::SecondCode, url));
     }
     link.set_tags(&["tags"], &['|', ',']);
-    link.set_clicks(&["total_clicks", "clicks", "engagements", "total_engagements"]);
+    let clicks = ["total_clicks", "clicks", "engagements", "total_engagements"];
+    link.read("clicks", &clicks);
 }

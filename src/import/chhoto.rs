@@ -3,7 +3,7 @@
 use super::format::Format;
 use super::reading::Reading;
 use super::record::Record;
-use crate::domain::Timestamp;
+use crate::domain::{FieldEdit, Timestamp};
 
 /// <https://github.com/SinTan1729/chhoto-url/blob/main/docs/CLI.md>, `GET /api/all`: an array of links.
 pub(super) const FORMAT: Format = Format {
@@ -23,17 +23,19 @@ fn code(record: &Record) -> Result<Option<String>, String> {
 
 fn link(link: &mut Reading<'_>) {
     link.set_title(&["notes"]);
-    link.set_clicks(&["hits"]);
+    link.read("clicks", &["hits"]);
     // Seconds since 1970; 0 stands for no end.
     let seconds = link.number("expires_at", &["expiry_time"], 0);
     if let Some(seconds) = seconds.filter(|seconds| *seconds > 0) {
         let micros = i64::try_from(seconds)
             .ok()
             .and_then(|seconds| seconds.checked_mul(1_000_000));
-        link.link.expires_at = micros.and_then(Timestamp::from_micros);
-        if link.link.expires_at.is_none() {
-            link.keep("expires_at", &["expiry_time"]);
-            link.refuse("expiry_time: must be a time in seconds since 1970".into());
+        match micros.and_then(Timestamp::from_micros) {
+            Some(end) => link.link.fields.expires_at = FieldEdit::Set(end),
+            None => {
+                link.keep("expires_at", &["expiry_time"]);
+                link.refuse("expiry_time: must be a time in seconds since 1970".into());
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::entry::Entry;
 use super::reading::{ReadLink, Reading};
 use super::record::{Column, Record};
-use crate::domain::unknown_name;
+use crate::domain::{FieldEdit, unknown_name};
 
 /// How an export is read. Names are those of its service; `Long URL` and `long_url` are the same.
 pub struct Format {
@@ -45,7 +45,7 @@ impl Format {
         } = entry;
         let mut reading = Reading::new(&record, fault, self.is_own);
         match reading.text("target_url", self.target) {
-            Some(target) => reading.link.target_url = target,
+            Some(target) => reading.link.fields.target_url = FieldEdit::Set(target),
             None => reading.refuse(self.missing(&record, self.target)),
         }
         (self.link)(&mut reading);

@@ -3,6 +3,7 @@
 use super::format::Format;
 use super::reading::Reading;
 use super::record::Record;
+use crate::domain::FieldEdit;
 
 /// <https://docs.kutt.it/>, `GET /api/v2/links`: an object with `data`, an array of links.
 pub(super) const FORMAT: Format = Format {
@@ -26,8 +27,8 @@ fn link(link: &mut Reading<'_>) {
     link.note_name("has_password", &["password"]);
     let is_open = matches!(link.record.flag(&["password"]), Ok(None | Some(false)));
     link.link.is_protected = !is_open;
-    link.link.expires_at = link.time("expires_at", &["expire_in"]);
-    link.set_clicks(&["visit_count"]);
+    link.read("expires_at", &["expire_in"]);
+    link.read("clicks", &["visit_count"]);
     let banned = link.flag("is_active", &["banned"]);
-    link.link.is_active = !banned.unwrap_or(false);
+    link.link.fields.is_active = FieldEdit::Set(!banned.unwrap_or(false));
 }

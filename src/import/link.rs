@@ -1,101 +1,104 @@
 //! A link on its way from a file, whatever service wrote it.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::note::Note;
-use crate::domain::{FieldEdit, MaxClicks, Timestamp};
+use crate::domain::{FieldEdit, Timestamp};
 use crate::wire::LinkFields;
 
+/// Longest title of a link, and longest tag, in characters.
+const MAX_TITLE: usize = 200;
+const MAX_TAG: usize = 50;
+/// Tags of a link at most.
+const MAX_TAGS: usize = 20;
+
 /// A link to import; its JSON is an element of `POST /urls/bulk`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct ImportedLink {
-    /// Where it leads.
-    pub target_url: String,
-    /// Its code, if it has one.
-    pub custom_code: Option<String>,
-    /// Its end.
-    pub expires_at: Option<Timestamp>,
-    /// Redirects in all.
-    pub max_clicks: Option<u64>,
-    /// Its title.
-    pub title: Option<String>,
-    /// Its tags.
-    pub tags: Vec<String>,
-    /// Whether a visitor's query is added.
-    pub forward_query: bool,
-    /// Clicks that the other service has counted.
-    pub clicks: u64,
-    /// Whether it is followed.
-    pub is_active: bool,
-    /// The latest moment at which it was created, if that matters.
-    pub created_at: Option<Timestamp>,
+    /// What is asked for.
+    pub fields: LinkFields,
     /// The moment before which the other service does not follow it.
+    #[serde(skip)]
     pub starts_at: Option<Timestamp>,
     /// The other service asks for a password before it follows it.
+    #[serde(skip)]
     pub is_protected: bool,
     /// What is left behind: its kind and its value.
+    #[serde(skip)]
     pub notes: Vec<(Note, String)>,
 }
 
-impl From<&ImportedLink> for LinkFields {
-    fn from(link: &ImportedLink) -> Self {
-        let text = |moment: Option<Timestamp>| FieldEdit::set_if(moment.map(|at| at.to_string()));
-        let max_clicks = link.max_clicks.and_then(|most| MaxClicks::parse(most).ok());
-        let tags = (!link.tags.is_empty()).then(|| link.tags.clone());
+impl Default for ImportedLink {
+    fn default() -> Self {
         Self {
-            target_url: FieldEdit::Set(link.target_url.clone()),
-            custom_code: FieldEdit::set_if(link.custom_code.clone()),
-            expires_at: text(link.expires_at),
-            max_clicks: FieldEdit::set_if(max_clicks),
-            title: FieldEdit::set_if(link.title.clone()),
-            tags: FieldEdit::set_if(tags),
-            forward_query: FieldEdit::Set(link.forward_query),
-            clicks: FieldEdit::Set(link.clicks.into()),
-            is_active: FieldEdit::Set(link.is_active),
-            created_at: text(link.created_at),
-            ..Self::default()
+            fields: LinkFields::new_link(),
+            starts_at: None,
+            is_protected: false,
+            notes: Vec::new(),
         }
-    }
-}
-
-impl Serialize for ImportedLink {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        LinkFields::from(self).serialize(serializer)
     }
 }
 
 impl ImportedLink {
-    /// Longest title of a link, and longest tag, in characters.
-    const MAX_TITLE: usize = 200;
-    const MAX_TAG: usize = 50;
-    /// Tags of a link at most.
-    const MAX_TAGS: usize = 20;
+    /// Where it leads; empty if that is missing.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        self.fields.target_url.as_given().map_or("", String::as_str)
+    }
+
+    /// Its code, if it has one.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.fields.custom_code.as_given().map(String::as_str)
+    }
+
+    /// Its title, if it has one.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.fields.title.as_given().map(String::as_str)
+    }
+
+    /// Its tags.
+    #[must_use]
+    pub fn tags(&self) -> &[String] {
+        self.fields.tags.as_given().map_or(&[], Vec::as_slice)
+    }
+
+    /// Clicks that the other service has counted.
+    #[must_use]
+    pub fn clicks(&self) -> u64 {
+        let clicks = self.fields.clicks.as_given();
+        clicks.map_or(0, |clicks| clicks.number())
+    }
 
     /// Sets a title of another service, as far as titles here have room for it: on one line, of 200 characters.
     pub(super) fn set_title(&mut self, title: &str) {
-        let kept = one_line(title, Self::MAX_TITLE);
+        let kept = one_line(title, MAX_TITLE);
         if kept.chars().count() < one_line(title, usize::MAX).chars().count() {
             self.notes.push((Note::TitleCut, title.to_owned()));
         }
-        self.title = Some(kept).filter(|title| !title.is_empty());
+        self.fields.title = FieldEdit::set_if(Some(kept).filter(|title| !title.is_empty()));
     }
 
     /// Sets tags of another service, as far as there is room for them here.
     pub(super) fn set_tags(&mut self, tags: Vec<String>) {
+        let mut all = self.tags().to_vec();
         for tag in tags {
-            let kept = one_line(&tag.replace(',', ""), Self::MAX_TAG);
-            if kept.is_empty() || self.tags.contains(&kept) {
+            let kept = one_line(&tag.replace(',', ""), MAX_TAG);
+            if kept.is_empty() || all.contains(&kept) {
                 continue;
             }
-            if self.tags.len() == Self::MAX_TAGS {
+            if all.len() == MAX_TAGS {
                 self.notes.push((Note::TagLeftOut, tag));
                 continue;
             }
             if kept != tag {
                 self.notes.push((Note::TagCut, tag));
             }
-            self.tags.push(kept);
+            all.push(kept);
         }
+        self.fields.tags = FieldEdit::set_if(Some(all).filter(|tags| !tags.is_empty()));
     }
 
     /// Why the link may not be made here, where it would be open to more people than before: the field, and the reason.
@@ -115,7 +118,9 @@ impl ImportedLink {
     /// Says of a link that has ended that it was created before: of other links the service takes no end in the past.
     #[must_use]
     pub fn created_before_its_end(mut self, now: Timestamp) -> Self {
-        self.created_at = self.expires_at.filter(|end| *end <= now);
+        let end = self.fields.expires_at.as_given();
+        let end = end.filter(|end| **end <= now).map(Timestamp::to_string);
+        self.fields.created_at = FieldEdit::set_if(end);
         self
     }
 }

@@ -38,7 +38,7 @@ pub use file::read_file;
 pub use format::Format;
 pub use link::ImportedLink;
 pub use note::Note;
-pub use own::COLUMNS;
+pub use own::columns;
 pub use pages::OtherPages;
 pub use reading::{ReadLink, TakesLinks};
 pub use source::Source;

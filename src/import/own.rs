@@ -1,9 +1,10 @@
 //! The service's own names: its export, and tables that people make.
 
 use super::format::Format;
-use super::link::ImportedLink;
 use super::reading::{ReadLink, Reading};
 use super::record::Record;
+use crate::domain::FieldEdit;
+use crate::wire::{DocumentKind, Field};
 
 /// `shunt export`. Refused links are listed in the same form.
 pub(super) const EXPORT: Format = Format {
@@ -29,115 +30,59 @@ fn code(record: &Record) -> Result<Option<String>, String> {
     Ok(code.map(Into::into))
 }
 
+/// Columns that say why a link of another service was refused.
+const STARTS_AT: &str = "starts_at";
+const HAS_PASSWORD: &str = "has_password";
+
 fn link(link: &mut Reading<'_>) {
-    for column in &LISTED {
-        (column.read)(link, column.name);
+    // Target and code are read as in every format.
+    let fields = DocumentKind::Table.fields().map(|field| field.name);
+    for name in fields.filter(|name| !matches!(*name, "target_url" | "custom_code")) {
+        link.read(name, &[name]);
     }
+    link.link.starts_at = link.time(STARTS_AT, &[STARTS_AT]);
+    link.link.is_protected = (link.flag(HAS_PASSWORD, &[HAS_PASSWORD])).unwrap_or(false);
     link.note_creation(&["created_at"]);
 }
 
 /// The names of all columns. What the service sets of an export is read over, and so is what a list of refused links says of them.
 fn known() -> Vec<&'static str> {
-    let (given, of_others) = COLUMNS[1..].split_at(8);
-    let set = ["created_at", "id", "short_url", "status", "updated_at"];
-    let before = ["target_url", "custom_code"];
-    [&before, given, &set, of_others, &["line", "reason"]].concat()
-}
-
-/// A column: how it is read, and how it is written to a list of links that were refused.
-struct Column {
-    name: &'static str,
-    read: fn(&mut Reading<'_>, &'static str),
-    cell: fn(&ImportedLink) -> String,
-}
-
-/// The columns of a list of refused links, in their order. Target and code are read as in every format.
-const LISTED: [Column; 11] = [
-    column("target_url", |_, _| {}, |link| link.target_url.clone()),
-    column(
-        "short_code",
-        |_, _| {},
-        |link| text(link.custom_code.as_ref()),
-    ),
-    column(
-        "expires_at",
-        |link, name| link.link.expires_at = link.time(name, &[name]),
-        |link| text(link.expires_at.as_ref()),
-    ),
-    column(
-        "max_clicks",
-        |link, name| link.link.max_clicks = link.number(name, &[name], 1),
-        |link| text(link.max_clicks.as_ref()),
-    ),
-    column(
-        "title",
-        |link, name| link.link.title = link.text(name, &[name]),
-        |link| text(link.title.as_ref()),
-    ),
-    column(
-        "tags",
-        |link, name| link.link.tags = link.words(name, &[name], &[',']),
-        |link| link.tags.join(","),
-    ),
-    column(
-        "forward_query",
-        |link, name| link.link.forward_query = link.flag(name, &[name]).unwrap_or(false),
-        |link| link.forward_query.to_string(),
-    ),
-    column(
-        "clicks",
-        |link, name| link.set_clicks(&[name]),
-        |link| link.clicks.to_string(),
-    ),
-    column(
-        "is_active",
-        |link, name| link.link.is_active = link.flag(name, &[name]).unwrap_or(true),
-        |link| link.is_active.to_string(),
-    ),
-    column(
-        "starts_at",
-        |link, name| link.link.starts_at = link.time(name, &[name]),
-        |link| text(link.starts_at.as_ref()),
-    ),
-    column(
-        "has_password",
-        |link, name| link.link.is_protected = link.flag(name, &[name]).unwrap_or(false),
-        |link| text(link.is_protected.then_some(&true)),
-    ),
-];
-
-const fn column(
-    name: &'static str,
-    read: fn(&mut Reading<'_>, &'static str),
-    cell: fn(&ImportedLink) -> String,
-) -> Column {
-    Column { name, read, cell }
-}
-
-fn text<T: ToString>(value: Option<&T>) -> String {
-    value.map(T::to_string).unwrap_or_default()
+    let fields = DocumentKind::Bulk.fields().map(|field| field.name);
+    let further = [STARTS_AT, HAS_PASSWORD, "line", "reason"];
+    fields.chain(further).collect()
 }
 
 /// The names of the columns of a list of refused links.
-pub const COLUMNS: [&str; 11] = {
-    let mut names = [""; 11];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = LISTED[at].name;
-        at += 1;
+#[must_use]
+pub fn columns() -> Vec<&'static str> {
+    let fields = DocumentKind::Table.fields().map(column);
+    fields.chain([STARTS_AT, HAS_PASSWORD]).collect()
+}
+
+/// The code has the name that an export has for it.
+fn column(field: &Field) -> &'static str {
+    match field.name {
+        "custom_code" => "short_code",
+        name => name,
     }
-    names
-};
+}
 
 impl ReadLink {
     /// The entry in the columns of a list, with this code: as the file has it, so that it is refused again until its fault is
     /// mended.
     #[must_use]
     pub fn cells(&self, code: &str) -> Vec<Vec<u8>> {
-        let cells = LISTED.iter().map(|column| match self.raw.get(column.name) {
+        let mut fields = self.link.fields.clone();
+        fields.custom_code = FieldEdit::Set(code.to_owned());
+        let given = DocumentKind::Table.fields();
+        let given = given.map(|field| (field.value)(&mut fields).to_string());
+        let start = self.link.starts_at.map(|start| start.to_string());
+        let protected = self.link.is_protected.then(|| true.to_string());
+        let further = [start, protected].map(Option::unwrap_or_default);
+        let cells = columns().into_iter().zip(given.chain(further));
+        let cells = cells.map(|(column, cell)| match self.raw.get(column) {
             Some(raw) => raw.clone(),
-            None if column.name == "short_code" => code.into(),
-            None => (column.cell)(&self.link).into_bytes(),
+            None => cell.into_bytes(),
         });
         cells.chain(self.extra.iter().cloned()).collect()
     }

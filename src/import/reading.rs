@@ -5,8 +5,10 @@ use std::ops::ControlFlow;
 
 use super::link::ImportedLink;
 use super::record::{Cell, Record};
-use crate::domain::{LinkRequest, OwnHost, Timestamp};
-use crate::wire::LinkFields;
+use crate::domain::{
+    CustomCode, FieldEdit, LinkRequest, MaxClicks, OwnHost, StartingClicks, Timestamp,
+};
+use crate::wire::{DocumentKind, LinkFields, Value};
 
 /// An entry as a link.
 #[derive(Debug)]
@@ -55,13 +57,40 @@ impl ReadLink {
         is_reserved: fn(&str) -> bool,
         now: Timestamp,
     ) -> Result<LinkRequest, String> {
+        self.request_of(self.link.fields.clone(), own_host, is_reserved, now)
+    }
+
+    /// Why the link is refused, whatever its code.
+    #[must_use]
+    pub fn refusal(&self, own_host: &OwnHost, now: Timestamp) -> Option<String> {
+        let fields = LinkFields {
+            custom_code: FieldEdit::Keep,
+            ..self.link.fields.clone()
+        };
+        self.request_of(fields, own_host, |_| false, now).err()
+    }
+
+    /// Why the code of the link cannot be used here.
+    #[must_use]
+    pub fn refusal_of_code(&self, is_reserved: fn(&str) -> bool) -> Option<String> {
+        let refused = CustomCode::parse(self.link.code()?, is_reserved).err()?;
+        Some(self.in_words_of_file(&refused.to_string()))
+    }
+
+    fn request_of(
+        &self,
+        fields: LinkFields,
+        own_host: &OwnHost,
+        is_reserved: fn(&str) -> bool,
+        now: Timestamp,
+    ) -> Result<LinkRequest, String> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
         if let Some((field, why)) = self.link.would_be_too_open(now) {
             return Err(self.in_words_of_file(&format!("{field}: {why}")));
         }
-        let request = LinkFields::from(&self.link).request(own_host, is_reserved);
+        let request = fields.request(own_host, is_reserved);
         let request = request.map_err(|why| self.in_words_of_file(&why))?;
         Ok(LinkRequest {
             may_have_ended: self.may_have_ended,
@@ -85,10 +114,7 @@ impl<'a> Reading<'a> {
     pub(super) fn new(record: &'a Record, fault: Option<String>, is_own: bool) -> Self {
         Self {
             record,
-            link: ImportedLink {
-                is_active: true,
-                ..ImportedLink::default()
-            },
+            link: ImportedLink::default(),
             is_own,
             was_created: false,
             fault,
@@ -114,7 +140,7 @@ impl<'a> Reading<'a> {
     pub(super) fn set_code(&mut self, code: Result<Option<String>, String>, names: &[&str]) {
         self.note_name("custom_code", names);
         match code {
-            Ok(code) => self.link.custom_code = code,
+            Ok(code) => self.link.fields.custom_code = FieldEdit::set_if(code),
             Err(why) => {
                 self.keep("short_code", names);
                 self.refuse(why);
@@ -163,6 +189,42 @@ impl<'a> Reading<'a> {
             self.refuse(why);
             T::default()
         })
+    }
+
+    /// Reads the field with this name from one of these columns. It stays as it is if the file says nothing of it.
+    pub(super) fn read(&mut self, name: &'static str, names: &[&str]) {
+        fn set<T>(value: &mut FieldEdit<T>, read: Option<T>) {
+            if let Some(read) = read {
+                *value = FieldEdit::Set(read);
+            }
+        }
+        let mut known = DocumentKind::Table.fields();
+        let Some(field) = known.find(|field| field.name == name) else {
+            return;
+        };
+        let mut fields = std::mem::take(&mut self.link.fields);
+        match (field.value)(&mut fields) {
+            Value::Text(value) => set(value, self.text(name, names)),
+            Value::Words(value) => {
+                let words = self.words(name, names, &[',']);
+                set(value, Some(words).filter(|words| !words.is_empty()));
+            }
+            Value::Moment(value) => set(value, self.time(name, names)),
+            Value::Limit(value) => {
+                let limit = self.number(name, names, 1);
+                set(value, limit.and_then(|most| MaxClicks::parse(most).ok()));
+            }
+            Value::Count(value) => {
+                let count = self.number(name, names, 0);
+                set(
+                    value,
+                    count.and_then(|count| StartingClicks::parse(count).ok()),
+                );
+            }
+            Value::Flag(value) => set(value, self.flag(name, names)),
+            Value::Ignored(_) => {}
+        }
+        self.link.fields = fields;
     }
 
     pub(super) fn text(&mut self, column: &'static str, names: &[&str]) -> Option<String> {
@@ -236,10 +298,6 @@ impl<'a> Reading<'a> {
     pub(super) fn set_tags(&mut self, names: &[&str], separators: &[char]) {
         let tags = self.words("tags", names, separators);
         self.link.set_tags(tags);
-    }
-
-    pub(super) fn set_clicks(&mut self, names: &[&str]) {
-        self.link.clicks = self.number("clicks", names, 0).unwrap_or(0);
     }
 
     /// An export says when the link was created.

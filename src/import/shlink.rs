@@ -4,6 +4,7 @@ use super::format::{Format, code_of};
 use super::note::Note;
 use super::reading::Reading;
 use super::record::Record;
+use crate::domain::FieldEdit;
 
 /// <https://api-spec.shlink.io/>, `GET /rest/v3/short-urls`: an object with `shortUrls`, in which `data` is an array.
 pub(super) const FORMAT: Format = Format {
@@ -28,15 +29,15 @@ fn link(link: &mut Reading<'_>) {
     link.set_tags(&["tags"], &['|', ',']);
     link.within("meta", |meta| {
         meta.link.starts_at = meta.time("starts_at", &["validSince"]);
-        meta.link.expires_at = meta.time("expires_at", &["validUntil"]);
-        meta.link.max_clicks = meta.number("max_clicks", &["maxVisits"], 1);
+        meta.read("expires_at", &["validUntil"]);
+        meta.read("max_clicks", &["maxVisits"]);
     });
     // Shlink forwards queries unless a link says otherwise.
-    let forwards = link.flag("forward_query", &["forwardQuery"]);
-    link.link.forward_query = forwards.unwrap_or(true);
-    link.set_clicks(&["visits", "visitsCount"]);
+    link.link.fields.forward_query = FieldEdit::Set(true);
+    link.read("forward_query", &["forwardQuery"]);
+    link.read("clicks", &["visits", "visitsCount"]);
     if link.record.column(&["visitsSummary"]).is_some() {
-        link.within("visitsSummary", |visits| visits.set_clicks(&["total"]));
+        link.within("visitsSummary", |visits| visits.read("clicks", &["total"]));
     }
     if link.record.flag(&["hasRedirectRules"]) == Ok(Some(true)) {
         link.link.notes.push((Note::RedirectRules, String::new()));

@@ -20,8 +20,7 @@ pub enum Source {
     Bitly,
     /// Chhoto URL: JSON of its API (GET /api/all).
     Chhoto,
-    /// A table of your own, with columns named as in the API: `target_url`, `custom_code`, `expires_at`, `max_clicks`,
-    /// `title`, `tags`, `forward_query`, `clicks`, `is_active`.
+    /// A table of your own, with columns named as in `shunt export`; only `target_url` is required.
     Csv,
 }
 

@@ -32,5 +32,5 @@ fn link(link: &mut Reading<'_>) {
     if let Some(title) = title.filter(|title| !NO_VALUE.contains(&title.as_str())) {
         link.link.set_title(&title);
     }
-    link.set_clicks(&["clicks", "hits"]);
+    link.read("clicks", &["clicks", "hits"]);
 }

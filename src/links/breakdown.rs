@@ -51,7 +51,7 @@ impl LinkService {
         by: Dimension,
         wanted: WantedBreakdown,
     ) -> Result<Option<Breakdown>, LinkError> {
-        let Some(link) = self.links.link_of(owner, code).await? else {
+        let Some(link) = self.store.link_of(owner, code).await? else {
             return Ok(None);
         };
         let query = self.query(ClicksOf::Link(link.value.id), by, wanted);
@@ -68,7 +68,7 @@ impl LinkService {
         code: &ShortCode,
         wanted: WantedBreakdown,
     ) -> Result<Option<Vec<Breakdown>>, LinkError> {
-        let Some(link) = self.links.link_of(owner, code).await? else {
+        let Some(link) = self.store.link_of(owner, code).await? else {
             return Ok(None);
         };
         let of = ClicksOf::Link(link.value.id);

@@ -152,7 +152,7 @@ impl LinkService {
         code: &ShortCode,
         edit: &LinkEdit,
     ) -> Result<bool, LinkError> {
-        let Some(found) = self.links.link_of(owner, code).await? else {
+        let Some(found) = self.store.link_of(owner, code).await? else {
             return Ok(false);
         };
         Expected::Any.edited(&found.value, edit)?;

@@ -21,7 +21,7 @@ impl LinkService {
     ) -> Result<Option<ToCount<LinkTarget>>, LinkError> {
         self.misses.check(address)?;
         // `link_target` would go before other operations, as a redirect does.
-        let link = self.links.link_to_count(code).await?;
+        let link = self.store.link_to_count(code).await?;
         if link.is_none() {
             self.misses.count(address);
         }

@@ -11,7 +11,7 @@ impl LinkService {
     /// # Errors
     /// When the database is away; the length stays as it is.
     pub async fn lengthen_codes(&self) -> Result<(), StoreError> {
-        let made = self.links.links_made().await;
+        let made = self.store.links_made().await;
         if let Ok(made) = made {
             self.code_length.grow(made);
         }

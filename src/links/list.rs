@@ -149,7 +149,7 @@ impl LinkService {
     pub async fn ending(&self, owner: Principal, limit: u32) -> Result<Page, LinkError> {
         let read_at = self.clock.now();
         let counting = self.counts.begin();
-        let read = self.links.ending_links(owner, read_at, limit).await?;
+        let read = self.store.ending_links(owner, read_at, limit).await?;
         let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = read.value.iter().map(click_of).collect();
         let counted = counting.of_or_written(&to_count, read.has_parked).await?;
@@ -178,7 +178,7 @@ impl LinkService {
                 limit,
                 ..*search
             };
-            steps.add(self.links.scan_links(owner, &step).await?);
+            steps.add(self.store.scan_links(owner, &step).await?);
             // A page that is whole by now has cost what a plain one costs.
             if searching.is_none() && steps.next_step().is_some() {
                 *searching = Some(self.searches.turn(owner.user).await?);
@@ -187,7 +187,7 @@ impl LinkService {
         let (matches, next) = steps.found();
         let ids: Vec<_> = matches.iter().map(|position| position.id).collect();
         let found = self
-            .links
+            .store
             .links_among(owner, &ids, search.filter, search.now)
             .await?;
         Ok(ToCount {
@@ -206,7 +206,7 @@ impl LinkService {
         limit: u32,
     ) -> Result<(Vec<Link>, Option<Position>, bool), LinkError> {
         // One link more than requested shows whether there is another page.
-        let read = self.links.links_of(owner, after, limit + 1).await?;
+        let read = self.store.links_of(owner, after, limit + 1).await?;
         let mut links = read.value;
         let has_next = links.len() > limit as usize;
         links.truncate(limit as usize);

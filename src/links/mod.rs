@@ -9,7 +9,7 @@ use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost, Principal
 use crate::limits::{
     AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
 };
-use crate::store::{Details, Links, Outbox, Removals, StorageRoom, StoreError};
+use crate::store::{Details, Links, Outbox, StorageRoom, Store, StoreError};
 
 mod announce;
 mod breakdown;
@@ -25,6 +25,7 @@ mod list;
 mod live;
 mod outbox;
 mod refused;
+mod report;
 mod revision;
 mod series;
 mod shorten;
@@ -49,11 +50,11 @@ pub use stats::{LinkPreview, LinkStats};
 /// The operations on links, for owners and readers; knows no HTTP.
 pub struct LinkService {
     /// The source of truth.
+    pub store: Store,
+    /// Changes of links.
     pub links: Arc<dyn Links>,
     /// Whether the database has room for more.
     pub room: StorageRoom,
-    /// Which hosts are removed.
-    pub removals: Arc<dyn Removals>,
     /// More refused targets.
     pub blocklist: CurrentBlocklist,
     /// For how many days a link keeps the address that it was made from; 0: not at all.

@@ -31,7 +31,7 @@ impl LinkService {
             .flat_map(HostPattern::all_for)
             .collect();
         let patterns: Vec<_> = patterns.into_iter().collect();
-        let removed = self.removals.removed_hosts(&patterns).await?;
+        let removed = self.store.removed_hosts(&patterns).await?;
         let removed: Vec<_> = removed
             .iter()
             .filter_map(|pattern| HostPattern::parse(pattern).ok())

@@ -121,7 +121,7 @@ impl LinkService {
         let Some(ToCount {
             value: link,
             has_parked,
-        }) = self.links.link_of(owner, code).await?
+        }) = self.store.link_of(owner, code).await?
         else {
             return Ok(None);
         };

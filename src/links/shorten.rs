@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use ring::digest::{Context, Digest, SHA256};
 
-use super::revision::canonical;
 use super::{CountedLink, LinkError, LinkService};
 use crate::domain::{Link, LinkProperties, LinkRequest, Principal, ShortCode, Timestamp};
 use crate::limits::{Action, Daily};
@@ -49,7 +48,7 @@ impl LinkRequest {
             .map(|code| code.as_code().as_str());
         let mut digest = Context::new(&SHA256);
         digest.update(format!("{form}\0{code:?}\0{}\0", self.clicks).as_bytes());
-        digest.update(&canonical(&self.properties));
+        digest.update(&self.properties.canonical());
         digest.finish()
     }
 

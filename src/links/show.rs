@@ -38,7 +38,7 @@ impl LinkService {
         let Some(ToCount {
             value: link,
             has_parked,
-        }) = self.links.link_of(owner, code).await?
+        }) = self.store.link_of(owner, code).await?
         else {
             return Ok(None);
         };
@@ -63,7 +63,7 @@ impl LinkService {
         code: &ShortCode,
     ) -> Result<Option<u64>, LinkError> {
         let counting = self.counts.begin();
-        let Some(found) = self.links.link_of(owner, code).await? else {
+        let Some(found) = self.store.link_of(owner, code).await? else {
             return Ok(None);
         };
         let link = found.value.id;

@@ -77,7 +77,7 @@ impl LinkService {
             return Ok(None);
         };
         // It may be deleted meanwhile.
-        let Some(made) = self.links.link_made(code).await? else {
+        let Some(made) = self.store.link_made(code).await? else {
             return Ok(None);
         };
         let now = self.clock.now();

@@ -44,7 +44,7 @@ impl Redirect {
             let version = self.cache.version();
             let (link, source) = self.resolve(code, now, visitor).await?;
             let link = followable(link, &*self.clock)?;
-            if link.is_limited {
+            if link.options.is_limited {
                 return self.granted(code, visitor).await;
             }
             tries += 1;
@@ -72,7 +72,7 @@ impl Redirect {
     ) -> Result<Redirected, RedirectError> {
         let click = link.click();
         let (now, source_now) = self.resolve(code, receipt.at(), visitor).await?;
-        if let Some(now) = now.as_ref().filter(|now| now.is_limited) {
+        if let Some(now) = now.as_ref().filter(|now| now.options.is_limited) {
             if now.click() != click {
                 return Box::pin(self.granted(code, visitor)).await;
             }

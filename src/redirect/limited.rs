@@ -23,7 +23,7 @@ impl Redirect {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
-        let receipt = if link.is_limited {
+        let receipt = if link.options.is_limited {
             let class = self.classifier.class_of(visitor);
             self.ask(code, &link, Wanted::Click, class).await?
         } else {

@@ -11,7 +11,7 @@ use super::error::RedirectError;
 use super::replica::ReplicaReads;
 use crate::cache::ChangeMark;
 use crate::domain::{LinkTarget, ShortCode};
-use crate::store::{Links, StoreError};
+use crate::store::{Store, StoreError};
 use crate::telemetry::redirects::LookupMetrics;
 use crate::telemetry::throttle::LogThrottle;
 
@@ -19,7 +19,7 @@ use crate::telemetry::throttle::LogThrottle;
 #[derive(Clone)]
 pub struct Lookups {
     /// The source of truth.
-    pub links: Arc<dyn Links>,
+    pub store: Store,
     /// A replica of the database, if there is a replica.
     pub replica: Option<Arc<ReplicaReads>>,
     /// A permit for each look-up that may run at once, in the whole process.
@@ -77,7 +77,7 @@ impl Lookups {
         let replica = self.replica.as_ref().filter(|replica| replica.is_up());
         let (Some(replica), Some(mark)) = (replica, mark) else {
             self.metrics.primary.increment(1);
-            return self.links.link_target(code).await;
+            return self.store.link_target(code).await;
         };
         if let Some(link) = replica.link(code, &mark).await {
             self.metrics.replica.increment(1);

@@ -9,9 +9,9 @@
 //! | 302 | the ready `Location` is copied | | |
 //!
 //! Before a link is answered as inactive, expired or removed, the process catches up with all changes: a link that was switched on
-//! again, or put back, is followed at once.
+//! again, or whose removal was revoked, is followed at once.
 //!
-//! With `forward_query`, the target with the visitor's query is looked up in the blocklist, if that has an entry with a query: one
+//! If a link forwards queries, the target with the visitor's query is looked up in the blocklist, if that has an entry with a query: one
 //! atomic load otherwise, and nothing for other links.
 //!
 //! Of a link with `max_clicks` the database grants each click (`limited`): with the database away it is answered 503.
@@ -140,7 +140,7 @@ impl Redirect {
         let (link, source) = self.resolve(code, start, visitor).await?;
         let link = followable(link, &*self.clock)?;
         self.check_query(&link, visitor)?;
-        if link.is_limited {
+        if link.options.is_limited {
             return Box::pin(self.granted(code, visitor)).await;
         }
         self.counted(code, link, source, version, visitor).await
@@ -169,7 +169,7 @@ impl Redirect {
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
         let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
-        if link.is_limited {
+        if link.options.is_limited {
             Box::pin(self.ask(code, &link, Wanted::Preview, None)).await?;
         }
         Ok(Redirected::by_preview(link, source, now))
@@ -178,7 +178,7 @@ impl Redirect {
     /// Fails if a visitor's query makes the location too long, or turns the target into one that is on the blocklist: the visit
     /// is refused before it is counted.
     fn check_query(&self, link: &CachedLink, visitor: &Visitor<'_>) -> Result<(), RedirectError> {
-        let Some(query) = visitor.query.filter(|_| link.forward_query) else {
+        let Some(query) = link.options.forwarded(visitor.query) else {
             return Ok(());
         };
         link.location.check_room_for(query)?;

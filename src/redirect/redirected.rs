@@ -86,7 +86,7 @@ impl Redirected {
 
     /// Adds the query of the visitor's request to the location, if the link wants it.
     pub(super) fn with_query(mut self, query: Option<&str>) -> Result<Self, LocationTooLong> {
-        if let Some(query) = query.filter(|_| self.link.forward_query) {
+        if let Some(query) = self.link.options.forwarded(query) {
             self.forwarded = self.link.location.with_query(query)?;
         }
         Ok(self)

@@ -80,7 +80,7 @@ fn accounts(
 /// Look-ups of redirects. Has to be called on the main runtime.
 fn lookups(config: &Config, store: &Store, replica: Option<&Arc<PostgresReplica>>) -> Lookups {
     Lookups {
-        links: Arc::clone(&store.links),
+        store: store.clone(),
         replica: replica.map(|both| Arc::new(ReplicaReads::new(Arc::clone(both)))),
         at_once: Arc::new(Semaphore::new(config.lookup_concurrency)),
         deadline: LOOKUP_DEADLINE,
@@ -165,17 +165,15 @@ impl App {
         let blocklist = blocklist(config)?;
         let searches = Searches::default();
         let abuse = Abuse::new(
-            &store,
-            limiter.clone(),
+            store.clone(),
             searches.clone(),
-            misses.clone(),
             blocklist.clone(),
             Arc::clone(&clock),
         );
         let links = LinkService {
+            store: store.clone(),
             links: Arc::clone(&store.links),
             room: store.room.clone(),
-            removals: Arc::clone(&store.removals),
             blocklist,
             audit_days: config.audit_days,
             outbox: Arc::clone(&store.outbox),
@@ -184,7 +182,7 @@ impl App {
             detail_days: config.analytics.analytics_detail_days,
             before_limit: Arc::clone(&before_limit),
             cache: cache.clone(),
-            click_orders: ClickOrders::new(Arc::clone(&store.links), Arc::clone(&clock)),
+            click_orders: ClickOrders::new(store.clone(), Arc::clone(&clock)),
             searches,
             limiter,
             misses: misses.clone(),

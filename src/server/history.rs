@@ -4,7 +4,6 @@
 //! with it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;

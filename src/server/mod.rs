@@ -45,4 +45,4 @@ pub use error::ServeError;
 pub use parked::{DropError, ParkedError, drop_parked_clicks};
 pub use serve::serve;
 pub use shutdown::Shutdown;
-pub use startup::{migrate, operator};
+pub use startup::{administration, migrate};

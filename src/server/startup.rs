@@ -8,11 +8,12 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 
-use crate::abuse::Operator;
+use crate::abuse::Abuse;
 use crate::cache::LinkCache;
 use crate::clicks::{DrainError, RecoveryError};
 use crate::config::{Config, DatabaseUrl};
-use crate::domain::{Clock, SystemClock};
+use crate::domain::{Clock, CurrentBlocklist, SystemClock};
+use crate::limits::Searches;
 use crate::redis::{FindMasterError, RedisShard, RedisShards};
 use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
 use crate::store::migrations::{self, Report, Schema};
@@ -161,14 +162,15 @@ pub async fn migrate(config: &Config, report: Report) -> Result<(), ConnectError
     })
 }
 
-/// Opens the database for the operator. Its schema must be that of this version.
+/// Opens the database for administration by the operator. Its schema must be that of this version.
 ///
 /// # Errors
 /// When the database is not there or refuses.
-pub async fn operator(config: &Config) -> Result<Operator, ConnectError> {
+pub async fn administration(config: &Config) -> Result<Abuse, ConnectError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let opened = with_schema(Schema::Require, config, &clock).await?;
-    Ok(Operator::new(opened.store, clock))
+    let (searches, blocklist) = (Searches::default(), CurrentBlocklist::default());
+    Ok(Abuse::new(opened.store, searches, blocklist, clock))
 }
 
 /// Waits for every shard of Redis, for a while from `started` on, takes it into use, and warns of settings of Redis that put clicks at risk. A shard

@@ -1,14 +1,20 @@
-//! The contract of administration: roles, what administrators see, reports, and the audit.
+//! Administration: roles, passwords, and the audit.
 
-use async_trait::async_trait;
+use super::connection::Connection;
+use super::sql::{Row, query};
+use super::{Store, StoreError};
+use crate::domain::{AuditEntry, Newest, NewestWanted, Principal, Timestamp, TokenKey, UserId};
 
-use super::{Actor, ScannedLinks, StoreError};
-use crate::domain::{
-    AuditEntry, Newest, NewestWanted, Principal, Reason, Report, SeenLink, SeenUser, ShortCode,
-    Timestamp, TokenKey, UserId,
-};
+/// Whose work something is.
+#[derive(Clone, Copy, Debug)]
+pub struct Actor<'a> {
+    /// The account of an administrator; `None`: an operator on the command line, or the service itself.
+    pub user: Option<UserId>,
+    /// The address of the administrator's client, or a word for the command line.
+    pub address: &'a str,
+}
 
-/// What is kept of the time before a moment.
+/// What is kept for a number of days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// Addresses that links were made from.
@@ -19,68 +25,158 @@ pub enum Kept {
     Audit,
 }
 
-/// Roles, what administrators see, reports, and the audit.
-#[async_trait]
-pub trait Administration: Send + Sync {
-    /// Whether the account that a token names administers the service; `None` where it is gone, or has another key.
-    async fn is_admin(&self, principal: Principal) -> Result<Option<bool>, StoreError>;
+/// An account that may be given something new.
+macro_rules! is_in_use {
+    () => {
+        "NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = users.id)
+         AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = users.id)"
+    };
+}
+
+impl Store {
+    /// Whether the account of a token administers the service; `None` if it is gone, or has another key.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn is_admin(&self, principal: Principal) -> Result<Option<bool>, StoreError> {
+        let find = query(
+            "SELECT EXISTS (SELECT 1 FROM user_roles WHERE user_id = users.id AND role = 'admin') AS is_admin
+             FROM users WHERE id = $1 AND token_key = $2",
+        );
+        let find = find.bind(principal.user).bind(&principal.key);
+        let found = self.engine.read_one(find).await?;
+        found.map(|row| row.get("is_admin")).transpose()
+    }
 
     /// Lets an account administer the service, and notes that for the audit. `false`: there is no such account, or it is
     /// banned.
-    async fn set_role(
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn set_role(
         &self,
         user: UserId,
         by: Actor<'_>,
         at: Timestamp,
-    ) -> Result<bool, StoreError>;
+    ) -> Result<bool, StoreError> {
+        let set = query(concat!(
+            "INSERT INTO user_roles (user_id, role, granted_at) SELECT id, 'admin', $2 FROM users WHERE id = $1 AND ",
+            is_in_use!(),
+            " ON CONFLICT (user_id) DO UPDATE SET role = excluded.role"
+        ));
+        let set = set.bind(user).bind(at);
+        let set = self.engine.transaction(async |connection| {
+            let is_set = connection.execute(set).await? > 0;
+            if is_set {
+                note(connection, by, at, "grant", &subject(user), "").await?;
+            }
+            Ok(is_set)
+        });
+        set.await
+    }
 
-    /// Gives an account another password and another key, and notes that for the audit. `false` as for
-    /// [`Administration::set_role`].
-    async fn reset_password(
+    /// Gives an account another password and another key, and notes that for the audit. `false` as for [`Store::set_role`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn reset_password(
         &self,
         user: UserId,
         password_hash: &str,
         key: TokenKey,
         by: Actor<'_>,
         at: Timestamp,
-    ) -> Result<bool, StoreError>;
-
-    /// Looks at the next links of all accounts or of one, at most `limit` of them. Key and number of a position are that of a link.
-    async fn scan_seen_links(&self, wanted: &NewestWanted) -> Result<ScannedLinks, StoreError>;
-
-    /// The links with these numbers, in their order.
-    async fn seen_links(&self, numbers: &[i64]) -> Result<Vec<SeenLink>, StoreError>;
-
-    /// Looks at the next accounts, as [`Administration::scan_seen_links`] does at links: their addresses have the text.
-    async fn scan_seen_users(&self, wanted: &NewestWanted) -> Result<ScannedLinks, StoreError>;
-
-    /// The accounts with these numbers, in their order.
-    async fn seen_users(&self, numbers: &[i64]) -> Result<Vec<SeenUser>, StoreError>;
-
-    /// Notes a report of a link by a hash of its reporter's address. Of too many, one of the reporter who has most makes room. `false`:
-    /// there is no such link.
-    async fn report(
-        &self,
-        code: &ShortCode,
-        reason: &Reason,
-        reporter: &str,
-        at: Timestamp,
-    ) -> Result<bool, StoreError>;
-
-    /// Removes a report, and notes that for the audit. `false`: there is no such report.
-    async fn close_report(
-        &self,
-        report: i64,
-        by: Actor<'_>,
-        at: Timestamp,
-    ) -> Result<bool, StoreError>;
-
-    /// Reports of links.
-    async fn reports(&self, wanted: &NewestWanted) -> Result<Newest<Report>, StoreError>;
+    ) -> Result<bool, StoreError> {
+        let reset = query(concat!(
+            "UPDATE users SET password_hash = $2, token_key = $3 WHERE id = $1 AND ",
+            is_in_use!()
+        ));
+        let reset = reset.bind(user).bind(password_hash).bind(&key);
+        let reset = self.engine.transaction(async |connection| {
+            let is_reset = connection.execute(reset).await? > 0;
+            if is_reset {
+                note(connection, by, at, "reset_password", &subject(user), "").await?;
+            }
+            Ok(is_reset)
+        });
+        reset.await
+    }
 
     /// What administrators did.
-    async fn audit(&self, wanted: &NewestWanted) -> Result<Newest<AuditEntry>, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn audit(&self, wanted: &NewestWanted) -> Result<Newest<AuditEntry>, StoreError> {
+        let find = query(
+            "SELECT id, at, user_id, address, action, subject, detail FROM audit_log WHERE id < $1 ORDER BY id DESC LIMIT $2",
+        );
+        let find = find.bind(wanted.below()).bind(wanted.one_more());
+        let found = self.engine.read(find).await?;
+        let entries: Result<_, _> = found.iter().map(audit_entry).collect();
+        Ok(Newest::of(entries?, wanted, |entry: &AuditEntry| entry.id))
+    }
 
     /// Removes up to `limit` rows of the time before `before`; returns how many were removed.
-    async fn prune(&self, kept: Kept, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn prune_kept(
+        &self,
+        kept: Kept,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let prune = query(match kept {
+            // Links are made in the order of their numbers, and so this needs no index by time.
+            Kept::Addresses => {
+                "DELETE FROM link_addresses WHERE noted_at < $1
+                 AND link_id IN (SELECT link_id FROM link_addresses ORDER BY link_id LIMIT $2)"
+            }
+            Kept::Reports => {
+                "DELETE FROM reports WHERE id IN (SELECT id FROM reports WHERE reported_at < $1 LIMIT $2)"
+            }
+            Kept::Audit => {
+                "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 LIMIT $2)"
+            }
+        });
+        self.engine.execute(prune.bind(before).bind(limit)).await
+    }
+}
+
+/// Notes what was done, for the audit.
+pub(super) async fn note(
+    connection: &mut Connection<'_>,
+    by: Actor<'_>,
+    at: Timestamp,
+    action: &str,
+    subject: &str,
+    detail: &str,
+) -> Result<(), StoreError> {
+    let note = query(
+        "INSERT INTO audit_log (at, user_id, address, action, subject, detail) VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(at)
+    .bind(by.user)
+    .bind(by.address)
+    .bind(action)
+    .bind(subject)
+    .bind(detail);
+    connection.execute(note).await.map(drop)
+}
+
+/// An account, in the words of the audit.
+fn subject(user: UserId) -> String {
+    format!("user {}", user.0)
+}
+
+fn audit_entry(row: &Row) -> Result<AuditEntry, StoreError> {
+    Ok(AuditEntry {
+        id: row.get("id")?,
+        at: row.get("at")?,
+        user: row.get("user_id")?,
+        address: row.get("address")?,
+        action: row.get("action")?,
+        subject: row.get("subject")?,
+        detail: row.get("detail")?,
+    })
 }

@@ -33,6 +33,7 @@ columns! {
     TargetUrl: String, url => Some(TargetUrl::from_stored(&url));
     Timestamp: i64, micros => Timestamp::from_micros(micros);
     TokenKey: Vec<u8>, bytes => TokenKey::from_bytes(&bytes);
+    u64: i64, count => Some(count.unsigned_abs());
     UserId: i64, number => Some(UserId(number));
 }
 

@@ -41,7 +41,7 @@ impl Store {
                     connection.execute(query(forget).bind(user)).await?;
                 }
                 let count = query(
-                    "SELECT count(*) AS links FROM (SELECT 1 FROM links WHERE owner_id = $1 LIMIT $2) AS few",
+                    "SELECT count(*) AS links FROM (SELECT 1 FROM links WHERE owner_id = $1 LIMIT $2) AS counted",
                 );
                 let count = count.bind(user).bind(MAX_CHANGES_OF_ACCOUNT + 1);
                 let links: i64 = connection.one(count).await?.get("links")?;

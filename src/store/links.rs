@@ -4,10 +4,9 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 
-use super::{Change, LinkSearch, Position, ScannedLinks, StoreError, WrittenClicks};
+use super::{Change, StoreError};
 use crate::domain::{
-    Link, LinkFilter, LinkId, LinkProperties, LinkTarget, MaxClicks, Principal, RemovalStatus,
-    ShortCode, Timestamp, UserId,
+    Link, LinkId, LinkProperties, MaxClicks, Principal, RemovalStatus, ShortCode, Timestamp, UserId,
 };
 
 /// Why a link was not created.
@@ -257,104 +256,6 @@ pub trait Links: Send + Sync {
 
     /// Removes up to `limit` uses of keys before `before`; returns how many were removed.
     async fn prune_keys(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
-
-    /// What a redirect needs of the link with this code, active or not. Goes before operations for which no redirect
-    /// waits.
-    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError>;
-
-    /// The same, read in order to count the link's clicks.
-    async fn link_to_count(
-        &self,
-        code: &ShortCode,
-    ) -> Result<Option<ToCount<LinkTarget>>, StoreError>;
-
-    /// When the link with this code was made, and with which limit.
-    async fn link_made(&self, code: &ShortCode) -> Result<Option<LinkMade>, StoreError>;
-
-    /// A link of this owner, read in order to count its clicks.
-    async fn link_of(
-        &self,
-        owner: Principal,
-        code: &ShortCode,
-    ) -> Result<Option<ToCount<Link>>, StoreError>;
-
-    /// How many links were made, deleted ones included: as many codes are in use, or may never be used again. About so: a
-    /// link whose creation failed may be among them. Costs the same with any number of links.
-    async fn links_made(&self) -> Result<u64, StoreError>;
-
-    /// Up to `limit` links of an owner, newest first (`created_at` falling, then `id` falling),
-    /// from just after `after`. None of an owner whose account is gone or has
-    /// another key.
-    async fn links_of(
-        &self,
-        owner: Principal,
-        after: Option<Position>,
-        limit: u32,
-    ) -> Result<ToCount<Vec<Link>>, StoreError>;
-
-    /// Up to `limit` active links of an owner that end after `now`, those that end first at the beginning. None of an owner
-    /// whose account is gone or has another key.
-    async fn ending_links(
-        &self,
-        owner: Principal,
-        now: Timestamp,
-        limit: u32,
-    ) -> Result<ToCount<Vec<Link>>, StoreError>;
-
-    /// Looks at the next links of an owner, at most `limit` of them, in an order by moments. `used_up` goes by the clicks that
-    /// are written back. None of an owner whose account is gone or has another key.
-    async fn scan_links(
-        &self,
-        owner: Principal,
-        search: &LinkSearch<'_>,
-    ) -> Result<ScannedLinks, StoreError>;
-
-    /// The positions of an owner's links of this tag and status in an order by the clicks that are written back, at most
-    /// `limit` of them; the text is left out. Reads all such links of the owner: for owners of few. None of an owner whose
-    /// account is gone or has another key.
-    async fn links_by_clicks(
-        &self,
-        owner: Principal,
-        search: &LinkSearch<'_>,
-    ) -> Result<ScannedLinks, StoreError>;
-
-    /// Looks at the owner's links among these numbers. The key of a match is its place among the numbers,
-    /// from 1. None of an owner whose account is gone or has another key.
-    async fn scan_among(
-        &self,
-        owner: Principal,
-        ids: &[LinkId],
-        filter: &LinkFilter,
-        now: Timestamp,
-    ) -> Result<ScannedLinks, StoreError>;
-
-    /// Whether an owner has at least so many links with this tag, and maybe of this status; the text is left out. `false` of an
-    /// owner whose account is gone or has another key.
-    async fn has_links(
-        &self,
-        owner: Principal,
-        filter: &LinkFilter,
-        count: u32,
-    ) -> Result<bool, StoreError>;
-
-    /// Up to `limit` links of an owner with the clicks that are written back, in the order in which they were made, from just
-    /// after `after`, a position by moments. Asks for no key: its caller shows nothing of it to a client.
-    async fn clicks_of_links(
-        &self,
-        owner: UserId,
-        after: Option<Position>,
-        limit: u32,
-    ) -> Result<Vec<WrittenClicks>, StoreError>;
-
-    /// Those of the links with these numbers that are the owner's and match, in the order of the numbers. None of an owner
-    /// whose account is gone or has another key.
-    async fn links_among(
-        &self,
-        owner: Principal,
-        ids: &[LinkId],
-        filter: &LinkFilter,
-        now: Timestamp,
-    ) -> Result<ToCount<Vec<Link>>, StoreError>;
 
     /// Gives a link of this owner the properties that `edit` makes of its present ones, and notes the change in the outbox,
     /// in one transaction; edits of one link come one after the other. `edit` returns `None` to leave the link alone.

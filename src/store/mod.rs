@@ -1,8 +1,9 @@
 //! The source of truth: accounts, links, the outbox of their changes, counted clicks and their series, and the ledger of flushes.
 //!
-//! Each is a small object-safe trait, with its errors in the same file; [`Database`] is the connection that they share.
-//! Two implementations, [`PostgresStore`] and [`SqliteStore`], pass the same contract tests. To add an operation: write
-//! it in its trait with its errors and its promise, then in both implementations, then in the contract tests.
+//! Most operations are methods of [`Store`]: each part of the service has a file with its statements, which both databases
+//! understand, and with its errors. Where the databases differ, there is a small object-safe trait, with an implementation in
+//! [`PostgresStore`] and one in [`SqliteStore`]. Both databases pass the same contract tests. To add an operation: write it
+//! with its errors and its promise, and then the contract tests.
 //!
 //! What must be one transaction is one method. "Not found" is `None`, never an error. The times that clients see are
 //! parameters; an implementation may ask a clock itself for those that only say when a row may be pruned. SQL is written
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 mod accounts;
 mod adaptive_limit;
-mod admin_rows;
+mod admin_search;
 mod administration;
 mod bulk;
 mod click_batch;
@@ -22,40 +23,44 @@ mod click_rows;
 mod clicks;
 mod columns;
 mod committed;
+mod connection;
 mod database;
 mod deleted_accounts;
 mod detail_room;
 mod details;
 mod engine;
 mod failure;
+mod finding;
 mod history;
 mod keys;
 mod ledger;
 mod links;
+mod listing;
 pub mod migrations;
 mod outbox;
 mod owner_rows;
 mod permits;
 mod postgres;
 mod queue_delay;
+mod removal_steps;
 mod removals;
 mod reports;
 mod room;
 mod rows;
 mod scanned;
 mod search;
+mod searching;
 mod series;
 mod sessions;
 mod snapshot;
 mod sql;
 mod sqlite;
 mod summing;
-mod written_clicks;
 
 use engine::Engine;
 
 pub use accounts::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES};
-pub use administration::{Administration, Kept};
+pub use administration::{Actor, Kept};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
@@ -78,9 +83,8 @@ pub use links::{
 pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use queue_delay::for_waiting_client;
-pub use removals::{
-    Actor, Covers, LOOKED_AT_IN_STEP, LookedAt, NewRemoval, Removals, Removed, Step,
-};
+pub use removal_steps::{IsCovered, SCANNED_IN_STEP, Scanned, Step};
+pub use removals::{NewRemoval, Removed};
 pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
@@ -94,10 +98,6 @@ pub struct Store {
     engine: Engine,
     /// Links.
     pub links: Arc<dyn Links>,
-    /// Removals by administrators.
-    pub removals: Arc<dyn Removals>,
-    /// Roles, reports and the audit.
-    pub administration: Arc<dyn Administration>,
     /// Changes of links that are not published yet.
     pub outbox: Arc<dyn Outbox>,
     /// Counted clicks.
@@ -113,14 +113,12 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Links + Removals + Administration + Outbox + Clicks + Details + 'static,
+        T: Links + Outbox + Clicks + Details + 'static,
         Arc<T>: Into<Engine>,
     {
         Self {
             engine: implementation.clone().into(),
             links: implementation.clone(),
-            removals: implementation.clone(),
-            administration: implementation.clone(),
             outbox: implementation.clone(),
             clicks: implementation.clone(),
             details: implementation,

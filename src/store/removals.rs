@@ -1,43 +1,27 @@
-//! The contract of removals: what administrators take away, and put back.
+//! Removals: what administrators take away, and what they revoke.
 
-use async_trait::async_trait;
-
-use super::{Change, StoreError};
+use super::administration::note;
+use super::connection::Connection;
+use super::removal_steps::set_covered;
+use super::sql::{Query, Row, query, query_of_each};
+use super::{Actor, Change, Store, StoreError};
 use crate::domain::{
-    Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, ShortCode, Timestamp, UserId,
+    LinkId, Newest, NewestWanted, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
+    ShortCode, Timestamp, UserId,
 };
 
-/// Links that are looked at in one step; each of them may be changed.
-pub const LOOKED_AT_IN_STEP: u32 = 500;
+/// What a banned account has in the place of its password's hash: a hash that no password is known to have. It takes as long to
+/// check as any other.
+const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$YmFubmVkIGFjY291bnQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// How long after the first time links are looked through once more: no statement of an instance lasts so long that did
-/// not know of the removal yet.
-pub(super) const LOOK_AGAIN_AFTER_MICROS: i64 = 60_000_000;
-
-/// What a banned account has in the place of its password's hash: a hash that no password is known to have. Every version reads
-/// it, and takes as long for it as for any other.
-pub(super) const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$YmFubmVkIGFjY291bnQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-
-/// See [`Removals::is_scanned`].
-pub(super) const IS_LOOKED_THROUGH: &str =
-    "SELECT looking_after IS NULL OR look_again_at IS NOT NULL FROM removals WHERE id = $1";
-
-/// See [`Removals::in_force`].
-pub(super) const IN_FORCE: &str =
-    "SELECT id FROM removals WHERE kind = $1 AND value = $2 AND taken_back_at IS NULL";
-
-/// Of several removals that cover a link, the oldest with the status that the link is answered by.
-pub(super) const REASON_OF: &str =
-    "SELECT reason FROM links JOIN link_removals ON link_id = links.id JOIN removals ON removals.id = removal_id
-     WHERE short_code = $1 AND link_removals.status = removed_status ORDER BY removals.id LIMIT 1";
-
-/// Whose work something is.
-#[derive(Clone, Copy, Debug)]
-pub struct Actor<'a> {
-    /// The account of an administrator; `None`: an operator on the command line, or the service itself.
-    pub user: Option<UserId>,
-    /// The address of the administrator's client, or a word for the command line.
-    pub address: &'a str,
+/// What a [`Removal`] is read from.
+macro_rules! removals {
+    () => {
+        "SELECT id, kind, value, reason, status, removed_by, removed_at, revoked_at,
+             (SELECT count(*) FROM (SELECT 1 FROM link_removals WHERE removal_id = removals.id LIMIT 100000) AS counted) AS links,
+             scan_position IS NOT NULL AND rescan_at IS NULL AS is_running
+         FROM removals "
+    };
 }
 
 /// A removal to be made.
@@ -66,120 +50,290 @@ pub enum Removed {
     Done(Box<Removal>, Vec<Change>),
 }
 
-/// A link that is looked at because of a removal.
-#[derive(Clone, Copy, Debug)]
-pub struct LookedAt<'a> {
-    /// The removal's kind.
-    pub kind: &'a str,
-    /// The removal's value.
-    pub value: &'a str,
-    /// Where the link leads, or the address that it was made from.
-    pub text: &'a str,
-}
-
-/// Whether a removal covers a link. `None`: this instance cannot say so, and leaves the removal to another one.
-pub type Covers<'a> = &'a (dyn Fn(LookedAt<'_>) -> Option<bool> + Send + Sync);
-
-/// A step of a removal's work on its links.
-#[derive(Clone, Debug, Default)]
-pub struct Step {
-    /// The changes to announce.
-    pub changes: Vec<Change>,
-    /// Links that were looked at.
-    pub looked_at: u64,
-}
-
-/// Where the links of a removal are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
-    /// Those that it covers are put back.
-    Covered,
-    /// All links of an account.
-    Owner(i64),
-    /// Those whose address was kept.
-    Addresses,
-    /// All links, by their targets.
-    Targets,
-}
-
-impl Source {
-    pub(super) fn of(kind: &str, value: &str, is_taken_back: bool) -> Self {
-        match kind {
-            _ if is_taken_back => Self::Covered,
-            "user" => Self::Owner(value.parse().unwrap_or_default()),
-            "address" => Self::Addresses,
-            _ => Self::Targets,
-        }
-    }
-}
-
-/// A row that is looked at: the link, its place in the order of the work, its text, and whether the removal covers it.
-pub(super) type LookedAtRow = (i64, i64, String, bool);
-
-/// The links that the removal is to cover from now on, and those that it covers no longer.
-pub(super) fn sorted(
-    source: Source,
-    (kind, value): (&str, &str),
-    rows: &[LookedAtRow],
-    covers: Covers<'_>,
-) -> Option<(Vec<i64>, Vec<i64>)> {
-    let (mut to_cover, mut to_put_back) = (Vec::new(), Vec::new());
-    for (id, _, text, is_covered) in rows {
-        let is_to_be = match source {
-            Source::Covered => false,
-            Source::Owner(_) => true,
-            Source::Addresses | Source::Targets => covers(LookedAt { kind, value, text })?,
-        };
-        if is_to_be && !is_covered {
-            to_cover.push(*id);
-        } else if !is_to_be && *is_covered {
-            to_put_back.push(*id);
-        }
-    }
-    Some((to_cover, to_put_back))
-}
-
-/// Removals, and the work on their links.
-#[async_trait]
-pub trait Removals: Send + Sync {
+impl Store {
     /// Takes something away, and notes that for the audit, in one short transaction. A link is removed with it, and an account
-    /// is banned: its tokens, sessions and keys end. The links of anything but a link are removed by [`Removals::step`].
-    async fn remove(&self, removal: NewRemoval<'_>) -> Result<Removed, StoreError>;
+    /// is banned: its tokens, sessions and keys end. The links of anything but a link are removed by [`Store::scan_for_removals`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn remove(&self, removal: NewRemoval<'_>) -> Result<Removed, StoreError> {
+        let removed = self
+            .engine
+            .transaction(async |connection| removed(connection, removal).await);
+        removed.await
+    }
 
-    /// Takes a removal back, and notes that for the audit. A link is followed again with it, unless another removal covers it,
-    /// and an account may log in again; other links are put back by [`Removals::step`]. `None`: no removal in force has this
-    /// number.
-    async fn revoke(
+    /// Revokes a removal, and notes that for the audit. A link is followed again with it, unless another removal covers it, and
+    /// an account may log in again; other links are restored by [`Store::scan_for_removals`]. `None`: no removal in force has
+    /// this number.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn revoke(
         &self,
         id: RemovalId,
         by: Actor<'_>,
         at: Timestamp,
-    ) -> Result<Option<(Removal, Vec<Change>)>, StoreError>;
+    ) -> Result<Option<(Removal, Vec<Change>)>, StoreError> {
+        let revoked = self
+            .engine
+            .transaction(async |connection| revoked(connection, id, by, at).await);
+        revoked.await
+    }
 
-    /// Up to `limit` removals before `before`, newest first.
-    async fn removals(
-        &self,
-        before: Option<RemovalId>,
-        limit: u32,
-    ) -> Result<Vec<Removal>, StoreError>;
+    /// Removals, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn removals(&self, wanted: &NewestWanted) -> Result<Newest<Removal>, StoreError> {
+        let find = query(concat!(
+            removals!(),
+            "WHERE id < $1 ORDER BY id DESC LIMIT $2"
+        ));
+        let find = find.bind(wanted.below()).bind(wanted.one_more());
+        let found = self.engine.read(find).await?;
+        let removals: Result<_, _> = found.iter().map(removal).collect();
+        Ok(Newest::of(removals?, wanted, |removal: &Removal| {
+            removal.id.0
+        }))
+    }
+
+    /// The removal with this number.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn removal(&self, id: RemovalId) -> Result<Option<Removal>, StoreError> {
+        let found = self.engine.read_one(by_id(id)).await?;
+        found.as_ref().map(removal).transpose()
+    }
 
     /// The removal of this target that is in force.
-    async fn in_force(&self, target: &RemovalTarget) -> Result<Option<RemovalId>, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn removal_in_force(
+        &self,
+        target: &RemovalTarget,
+    ) -> Result<Option<RemovalId>, StoreError> {
+        let found = self.engine.read_one(in_force(target)).await?;
+        found.map(|row| row.get("id")).transpose()
+    }
 
-    /// Why the link with this code is removed: the reason of the removal that it is answered by.
-    async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, StoreError>;
+    /// Why the link with this code is removed: the reason of the removal that it is answered by. Of several removals with that
+    /// status, the oldest says so.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn removal_reason(&self, code: &ShortCode) -> Result<Option<String>, StoreError> {
+        let find = query(
+            "SELECT reason FROM links JOIN link_removals ON link_id = links.id JOIN removals ON removals.id = removal_id
+             WHERE short_code = $1 AND link_removals.status = removed_status ORDER BY removals.id LIMIT 1",
+        );
+        let found = self.engine.read_one(find.bind(code)).await?;
+        found.map(|row| row.get("reason")).transpose()
+    }
 
     /// Which of these patterns of hosts are removed.
-    async fn removed_hosts(&self, patterns: &[String]) -> Result<Vec<String>, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn removed_hosts(&self, patterns: &[String]) -> Result<Vec<String>, StoreError> {
+        let find = query(
+            "SELECT value FROM removals
+             WHERE kind = 'host' AND value IN (SELECT value FROM json_each($1)) AND revoked_at IS NULL",
+        );
+        let found = self.engine.read(find.bind(patterns)).await?;
+        found.iter().map(|row| row.get("value")).collect()
+    }
 
-    /// Has all links looked at anew, where `digest` names another blocklist than the one before.
-    async fn begin_blocklist(&self, digest: &str, at: Timestamp) -> Result<bool, StoreError>;
+    /// Has all links scanned again, if `digest` names another blocklist than the previous one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn begin_blocklist(&self, digest: &str, at: Timestamp) -> Result<bool, StoreError> {
+        let begin = query(
+            "INSERT INTO removals (kind, value, reason, status, removed_at, scan_position, digest)
+             SELECT 'blocklist', '', 'The target is on the blocklist', 410, $2, 0, $1
+             WHERE $1 <> '' OR EXISTS (SELECT 1 FROM removals WHERE kind = 'blocklist')
+             ON CONFLICT (kind, value) WHERE revoked_at IS NULL
+             DO UPDATE SET digest = excluded.digest, scan_position = 0, rescan_at = NULL, removed_at = excluded.removed_at
+             WHERE removals.digest <> excluded.digest",
+        );
+        Ok(self.engine.execute(begin.bind(digest).bind(at)).await? > 0)
+    }
+}
 
-    /// Whether all links were looked at that a removal covers, or covered; those that were just being made are looked at once
-    /// more.
-    async fn is_scanned(&self, id: RemovalId) -> Result<bool, StoreError>;
+async fn removed(
+    connection: &mut Connection<'_>,
+    new: NewRemoval<'_>,
+) -> Result<Removed, StoreError> {
+    let mut link = None;
+    let is_known = match new.target {
+        RemovalTarget::Link(code) => {
+            link = live_link(connection, code).await?;
+            link.is_some()
+        }
+        RemovalTarget::User(user) => is_account(connection, *user).await?,
+        RemovalTarget::Host(_) | RemovalTarget::Address(_) => true,
+    };
+    if !is_known {
+        return Ok(Removed::Unknown);
+    }
+    let (kind, value) = (new.target.kind(), new.target.value());
+    let insert = query(
+        "INSERT INTO removals (kind, value, reason, status, removed_by, removed_at, scan_position)
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (kind, value) WHERE revoked_at IS NULL DO NOTHING RETURNING id",
+    )
+    .bind(kind)
+    .bind(&*value)
+    .bind(new.reason.as_str())
+    .bind(new.status)
+    .bind(new.by.user)
+    .bind(new.at)
+    .bind(link.is_none().then_some(0_i64));
+    let Some(row) = connection.optional(insert).await? else {
+        let earlier = connection.optional(in_force(new.target)).await?;
+        return match earlier {
+            Some(row) => Ok(Removed::Already(row.get("id")?)),
+            None => Ok(Removed::Unknown),
+        };
+    };
+    let id = row.get("id")?;
+    if let RemovalTarget::User(user) = new.target {
+        ban(connection, *user, id).await?;
+    }
+    let links: Vec<_> = link.map(LinkId::number).into_iter().collect();
+    let changes = set_covered(connection, id, &links, &[]).await?;
+    let detail = format!("{kind} {value}: {}", new.reason.as_str());
+    note(connection, new.by, new.at, "remove", &subject(id), &detail).await?;
+    let removal = noted(connection, id).await?;
+    Ok(Removed::Done(Box::new(removal), changes))
+}
 
-    /// Works on a removal for up to [`LOOKED_AT_IN_STEP`] links, in one short transaction. `None`: there is nothing to do now,
-    /// or other instances are at it.
-    async fn step(&self, covers: Covers<'_>, now: Timestamp) -> Result<Option<Step>, StoreError>;
+/// The link with this code, which stays as it is until the transaction ends.
+async fn live_link(
+    connection: &mut Connection<'_>,
+    code: &ShortCode,
+) -> Result<Option<LinkId>, StoreError> {
+    let lock = query("SELECT 1 FROM links WHERE short_code = $1 FOR UPDATE");
+    connection.lock(lock.bind(code)).await?;
+    let find = query("SELECT id FROM live_links WHERE short_code = $1");
+    let found = connection.optional(find.bind(code)).await?;
+    found.map(|row| row.get("id")).transpose()
+}
+
+/// Whether there is this account, which stays as it is until the transaction ends.
+async fn is_account(connection: &mut Connection<'_>, user: UserId) -> Result<bool, StoreError> {
+    let lock = query("SELECT 1 FROM users WHERE id = $1 FOR UPDATE");
+    connection.lock(lock.bind(user)).await?;
+    let find = query(
+        "SELECT 1 AS found FROM users
+         WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = users.id)",
+    );
+    Ok(connection.optional(find.bind(user)).await?.is_some())
+}
+
+/// Ends all that an account may be used with.
+async fn ban(
+    connection: &mut Connection<'_>,
+    user: UserId,
+    removal: RemovalId,
+) -> Result<(), StoreError> {
+    let keep_password = query(
+        "INSERT INTO banned_users (user_id, password_hash, removal_id) SELECT id, password_hash, $2 FROM users WHERE id = $1",
+    );
+    // Each database draws the key by a function of its own.
+    let end_tokens = query_of_each(
+        "UPDATE users SET password_hash = $2, token_key = DEFAULT WHERE id = $1",
+        "UPDATE users SET password_hash = $2, token_key = randomblob(16) WHERE id = $1",
+    );
+    for end in [
+        keep_password.bind(user).bind(removal),
+        end_tokens.bind(user).bind(NO_PASSWORD),
+        query("DELETE FROM api_keys WHERE user_id = $1").bind(user),
+        query("DELETE FROM web_sessions WHERE user_id = $1").bind(user),
+        query("DELETE FROM user_roles WHERE user_id = $1").bind(user),
+    ] {
+        connection.execute(end).await?;
+    }
+    Ok(())
+}
+
+async fn revoked(
+    connection: &mut Connection<'_>,
+    id: RemovalId,
+    by: Actor<'_>,
+    at: Timestamp,
+) -> Result<Option<(Removal, Vec<Change>)>, StoreError> {
+    let revoke = query(
+        "UPDATE removals SET revoked_at = $2, scan_position = CASE WHEN kind <> 'link' THEN 0 END, rescan_at = NULL
+         WHERE id = $1 AND revoked_at IS NULL AND kind <> 'blocklist' RETURNING kind, value",
+    );
+    let Some(row) = connection.optional(revoke.bind(id).bind(at)).await? else {
+        return Ok(None);
+    };
+    let (kind, value): (String, String) = (row.get("kind")?, row.get("value")?);
+    let mut changes = Vec::new();
+    match kind.as_str() {
+        "link" => {
+            let find = query("SELECT link_id FROM link_removals WHERE removal_id = $1");
+            let links = connection.all(find.bind(id)).await?;
+            let links: Result<Vec<i64>, _> = links.iter().map(|row| row.get("link_id")).collect();
+            changes = set_covered(connection, id, &[], &links?).await?;
+        }
+        "user" => unban(connection, id).await?,
+        _ => {}
+    }
+    let detail = format!("{kind} {value}");
+    note(connection, by, at, "revoke", &subject(id), &detail).await?;
+    Ok(Some((noted(connection, id).await?, changes)))
+}
+
+/// Gives an account the password that it had.
+async fn unban(connection: &mut Connection<'_>, removal: RemovalId) -> Result<(), StoreError> {
+    for sql in [
+        "UPDATE users SET password_hash = banned.password_hash FROM banned_users AS banned
+         WHERE banned.removal_id = $1 AND users.id = banned.user_id",
+        "DELETE FROM banned_users WHERE removal_id = $1",
+    ] {
+        connection.execute(query(sql).bind(removal)).await?;
+    }
+    Ok(())
+}
+
+/// A removal that is there, with the links that it covers by now.
+async fn noted(connection: &mut Connection<'_>, id: RemovalId) -> Result<Removal, StoreError> {
+    let found = connection.optional(by_id(id)).await?;
+    let missing = || StoreError::Unexpected(format!("there is no removal {}", id.0));
+    removal(&found.ok_or_else(missing)?)
+}
+
+/// A removal, in the words of the audit.
+fn subject(removal: RemovalId) -> String {
+    format!("removal {}", removal.0)
+}
+
+fn by_id(id: RemovalId) -> Query<'static> {
+    query(concat!(removals!(), "WHERE id = $1")).bind(id)
+}
+
+fn in_force(target: &RemovalTarget) -> Query<'static> {
+    query("SELECT id FROM removals WHERE kind = $1 AND value = $2 AND revoked_at IS NULL")
+        .bind(target.kind())
+        .bind(target.value())
+}
+
+fn removal(row: &Row) -> Result<Removal, StoreError> {
+    Ok(Removal {
+        id: row.get("id")?,
+        kind: row.get("kind")?,
+        value: row.get("value")?,
+        reason: row.get("reason")?,
+        status: row.get("status")?,
+        removed_by: row.get("removed_by")?,
+        removed_at: row.get("removed_at")?,
+        revoked_at: row.get("revoked_at")?,
+        links: row.get("links")?,
+        is_running: row.get("is_running")?,
+    })
 }

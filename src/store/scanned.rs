@@ -2,8 +2,8 @@
 
 use tokio::task::yield_now;
 
-use super::{Position, ScannedLinks, StoreError, ToCount, rows};
-use crate::domain::{Link, LinkFilter, SearchText, Title};
+use super::{Position, ScannedLinks, StoreError, ToCount, WrittenClicks};
+use crate::domain::{Link, LinkFilter, LinkId, SearchText, Title};
 
 /// Text that is looked through without a pause: some tenths of a millisecond.
 const BYTES_AT_ONCE: usize = 64 << 10;
@@ -11,6 +11,15 @@ const BYTES_AT_ONCE: usize = 64 << 10;
 /// Between the fields of a row that was looked at, and between such rows. No link has such a character in it.
 const FIELD: char = '\u{1f}';
 const ROW: char = '\u{1e}';
+
+/// The beginning of a statement that gives rows of `key`, `id` and `text` in one text: as rows of their own they would cost
+/// several times as much.
+pub(super) const IN_ONE_TEXT: &str =
+    "SELECT string_agg(key || '\u{1f}' || id || '\u{1f}' || text, '\u{1e}') AS found FROM";
+
+/// All of a link that a text is looked for in.
+pub(super) const LINK_TEXT: &str =
+    "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title";
 
 /// The rows that a database looked at: of each its key, its number and, if it has all that the database looks for, its text.
 /// `limit` is how many rows were asked for.
@@ -40,17 +49,32 @@ pub(super) async fn scanned(
     Ok(scanned)
 }
 
+/// Rows of links with their clicks.
+pub(super) async fn written_clicks(rows: Option<&str>) -> Result<Vec<WrittenClicks>, StoreError> {
+    let mut written = Vec::new();
+    let mut pauses = Pauses::default();
+    for row in rows.unwrap_or_default().split_terminator(ROW) {
+        let (made, clicks) = scanned_row(row)?;
+        let clicks = clicks.parse().map_err(|_| unexpected())?;
+        written.push(WrittenClicks { made, clicks });
+        pauses.after(row.len()).await;
+    }
+    Ok(written)
+}
+
 fn scanned_row(row: &str) -> Result<(Position, &str), StoreError> {
     let fields = || {
         let (key, rest) = row.split_once(FIELD)?;
         let (id, text) = rest.split_once(FIELD)?;
-        Some((key.parse().ok()?, id.parse().ok()?, text))
+        let id = LinkId::parse(id.parse().ok()?)?;
+        let key = key.parse().ok()?;
+        Some((Position { key, id }, text))
     };
-    let (key, id, text) = fields().ok_or_else(|| {
-        StoreError::Unexpected("a row that was looked at has other fields".into())
-    })?;
-    let id = rows::link_id(id)?;
-    Ok((Position { key, id }, text))
+    fields().ok_or_else(unexpected)
+}
+
+fn unexpected() -> StoreError {
+    StoreError::Unexpected("a row that was looked at has other fields".into())
 }
 
 /// Those links that have the text of a filter in code, target or title.
@@ -94,7 +118,6 @@ impl Pauses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::LinkId;
 
     fn position(key: i64, id: i64) -> Position {
         let id = LinkId::parse(id).unwrap();

@@ -10,7 +10,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, ColumnIndex, Decode, SqlSafeStr, SqlStr, Type, ValueRef};
 
 use super::StoreError;
-use crate::domain::{LinkId, ShortCode, Timestamp, TokenKey, UserId};
+use crate::domain::{LinkId, RemovalId, RemovalStatus, ShortCode, Timestamp, TokenKey, UserId};
 
 /// When an operation gets a connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,7 +121,27 @@ pub(super) enum Value<'q> {
     Bytes(Option<&'q [u8]>),
 }
 
-/// What becomes a value: each type by one expression, and an `Option` of it.
+/// The values of a statement that is put together, each with a name in its text.
+#[derive(Debug, Default)]
+pub(super) struct Values<'q>(Vec<Value<'q>>);
+
+impl<'q> Values<'q> {
+    /// Takes a value, and returns its name: `$1`, `$2` and so on.
+    pub(super) fn name(&mut self, value: impl Into<Value<'q>>) -> String {
+        self.0.push(value.into());
+        format!("${}", self.0.len())
+    }
+
+    /// The statement, as [`Query::built`].
+    pub(super) fn query(self, sql: String) -> Query<'q> {
+        Query {
+            values: self.0,
+            ..Query::built(sql)
+        }
+    }
+}
+
+/// What becomes a value: each type by one expression, and an `Option` of it. A list is a JSON text.
 macro_rules! values {
     ($($variant:ident($($type:ty, $value:ident => $given:expr;)+))+) => {$($(
         impl<'q> From<$type> for Value<'q> {
@@ -145,16 +165,27 @@ values! {
         Timestamp, at => at.micros();
         UserId, user => user.0;
         LinkId, link => link.number();
+        RemovalId, removal => removal.0;
+        RemovalStatus, status => status.code().into();
     )
     Text(
         &'q str, text => Cow::Borrowed(text);
         String, text => Cow::Owned(text);
         &'q ShortCode, code => Cow::Borrowed(code.as_str());
+        &'q [LinkId], links => Cow::Owned(json_list(links));
+        &'q [i64], numbers => Cow::Owned(serde_json::Value::from(numbers).to_string());
+        &'q [String], texts => Cow::Owned(serde_json::Value::from(texts).to_string());
     )
     Bytes(
         &'q [u8], bytes => bytes;
         &'q TokenKey, key => key.as_bytes();
     )
+}
+
+/// Numbers for `json_each`, which both databases have.
+fn json_list(links: &[LinkId]) -> String {
+    let numbers: serde_json::Value = links.iter().map(|link| link.number()).collect();
+    numbers.to_string()
 }
 
 impl From<bool> for Value<'_> {

@@ -220,9 +220,9 @@ fn shown_lines(read: &[(ReadLink, Result<LinkRequest, String>)]) -> Vec<Line> {
         };
         Line {
             number: read.line,
-            code: link.custom_code.clone().unwrap_or_default(),
-            target: link.target_url.clone(),
-            title: link.title.clone().unwrap_or_default(),
+            code: link.code().unwrap_or_default().to_owned(),
+            target: link.target().to_owned(),
+            title: link.title().unwrap_or_default().to_owned(),
             refusal: request.as_ref().err().cloned().unwrap_or_default(),
             notes: link.notes.iter().map(note).collect(),
         }

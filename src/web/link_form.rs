@@ -8,7 +8,7 @@ use super::form::{Form, moment};
 use crate::domain::{FieldEdit, Link, LinkEdit, LinkRequest, LinkStatus, OwnHost};
 use crate::http::ApiError;
 use crate::http::paths::is_reserved;
-use crate::wire::{COLUMNS, FORM_FIELDS, FullLinkBody, LinkFields};
+use crate::wire::{COLUMNS, DocumentKind, Field, FullLinkBody, LinkFields};
 
 /// The fields as a page shows them.
 #[derive(Clone, Debug, Default)]
@@ -19,9 +19,6 @@ pub(super) struct LinkForm {
     fault: Option<String>,
 }
 
-/// Fields that are boxes: a browser sends only the ticked boxes.
-const BOXES: [&str; 2] = ["forward_query", "is_active"];
-
 /// What the page says of a link that another window or a program changed while its form was open.
 const CHANGED_MEANWHILE: &str = "The link was changed meanwhile, in another window or by a program. What you entered is \
      below and not saved; saving it now replaces that change.";
@@ -31,7 +28,8 @@ impl LinkForm {
     pub(super) fn of(link: &Link) -> Self {
         // A form has neither its address nor its clicks.
         let link = FullLinkBody::new(link, String::new(), 0, LinkStatus::Active);
-        let text = |name| {
+        let text = |field: &'static Field| {
+            let name = field.name;
             let column = match name {
                 "custom_code" => "short_code",
                 name => name,
@@ -47,16 +45,17 @@ impl LinkForm {
             Some((name, text))
         };
         Self {
-            texts: FORM_FIELDS.into_iter().filter_map(text).collect(),
+            texts: DocumentKind::Form.fields().filter_map(text).collect(),
             fault: None,
         }
     }
 
     /// What was sent.
     pub(super) fn sent(form: &Form) -> Self {
-        let text = |name: &'static str| {
-            let is_box = BOXES.contains(&name);
-            let text = if is_box {
+        let text = |field: &'static Field| {
+            let name = field.name;
+            // A browser sends only the boxes that are ticked.
+            let text = if field.is_flag() {
                 form.has(name).to_string()
             } else {
                 form.get(name).trim().to_owned()
@@ -64,7 +63,7 @@ impl LinkForm {
             (name, text)
         };
         Self {
-            texts: FORM_FIELDS.into_iter().map(text).collect(),
+            texts: DocumentKind::Form.fields().map(text).collect(),
             fault: None,
         }
     }
@@ -95,7 +94,7 @@ impl LinkForm {
     pub(super) fn fault_of(&self, field: &str) -> Option<&str> {
         let fault = self.fault.as_deref()?;
         match fault.split_once(": ") {
-            Some((name, text)) if FORM_FIELDS.contains(&name) => (name == field).then_some(text),
+            Some((name, text)) if self.texts.contains_key(name) => (name == field).then_some(text),
             _ => field.is_empty().then_some(fault),
         }
     }
@@ -118,16 +117,17 @@ impl LinkForm {
     }
 
     fn fields(&self) -> Result<LinkFields, ApiError> {
-        let fields = LinkFields::of_texts(|name| match (name, self.text(name)) {
-            // An empty target is refused with its own sentence.
-            ("target_url", text) => FieldEdit::Set(text.to_owned()),
-            (_, "") => FieldEdit::Clear,
-            ("expires_at", text) => {
-                let end = moment("expires_at", text).ok().flatten();
-                FieldEdit::Set(end.map_or_else(|| text.to_owned(), |end| end.to_string()))
-            }
-            (_, text) => FieldEdit::Set(text.to_owned()),
-        });
+        let fields =
+            LinkFields::of_texts(DocumentKind::Form, |name| match (name, self.text(name)) {
+                // An empty target is refused with its own sentence.
+                ("target_url", text) => FieldEdit::Set(text.to_owned()),
+                (_, "") => FieldEdit::Clear,
+                ("expires_at", text) => {
+                    let end = moment("expires_at", text).ok().flatten();
+                    FieldEdit::Set(end.map_or_else(|| text.to_owned(), |end| end.to_string()))
+                }
+                (_, text) => FieldEdit::Set(text.to_owned()),
+            });
         fields.map_err(ApiError::invalid)
     }
 }

@@ -202,14 +202,18 @@ pub(super) fn refused_page(error: &ApiError, page: &impl Template) -> Result<Res
     Ok(response)
 }
 
+/// A page, or a part of a page, as HTML.
+pub(super) fn html(template: &impl Template) -> Result<String, ApiError> {
+    let text = template.render();
+    text.map_err(|error| ApiError::internal(&error.to_string()))
+}
+
 fn rendered(
     status: StatusCode,
     page: &impl Template,
     policy: HeaderValue,
 ) -> Result<Response, ApiError> {
-    let text = page
-        .render()
-        .map_err(|error| ApiError::internal(&error.to_string()))?;
+    let text = html(page)?;
     let headers = [
         (CONTENT_TYPE, HTML),
         (CONTENT_SECURITY_POLICY, policy),

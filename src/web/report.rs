@@ -12,9 +12,9 @@ use super::error_pages::PageWish;
 use super::form::Form;
 use super::page::{Frame, Site, public_page, see_other};
 use super::session;
-use crate::abuse::{Abuse, AbuseError};
 use crate::domain::{Reason, ShortCode};
 use crate::http::{ApiError, ClientAddress, PathCode, QueryOf};
+use crate::links::LinkService;
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -80,7 +80,7 @@ fn shown(
 }
 
 pub(super) async fn send(
-    State(abuse): State<Arc<Abuse>>,
+    State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
     PathCode(code): PathCode,
     client: ClientAddress,
@@ -96,10 +96,8 @@ pub(super) async fn send(
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         return shown(&site, &headers, &code, &given, status);
     };
-    let reported = abuse.report(&code, &reason, client.as_str()).await;
-    reported.map_err(|error| match error {
-        AbuseError::Unknown => ApiError::url_not_found(),
-        error => error.into(),
-    })?;
+    if !links.report(&code, &reason, client.as_str()).await? {
+        return Err(ApiError::url_not_found());
+    }
     Ok(see_other(&format!("/app/report/{code}?sent=yes")))
 }

@@ -1,119 +1,164 @@
 //! The fields of a link as a request has them, each declared once.
 
-use std::str::ParseBoolError;
-
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use serde_json::Number;
 use utoipa::ToSchema;
 
+use self::DocumentKind::{Bulk, Form, Object, Patch, Query, Table};
 use super::link::ViewWord;
+use super::value::{Ignored, Value, sentence};
 use crate::domain::{
-    CustomCode, FieldEdit, InvalidTimestamp, LinkEdit, LinkProperties, LinkRequest, LinkStatus,
-    MaxClicks, OwnHost, TagEdit, Tags, TargetUrl, Timestamp, Title,
+    CustomCode, FieldEdit, LinkEdit, LinkProperties, LinkRequest, LinkStatus, MaxClicks, OwnHost,
+    StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
 };
 
-/// What a request says of a link: a field is absent, taken away (`null`), or given. Which fields a
-/// document may have is its own matter: see [`super::LinkObject`] and its neighbours.
-#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct LinkFields {
-    /// Absolute `http` or `https` URL.
-    #[schema(value_type = String, example = "https://example.org/a/long/path", format = "uri", max_length = 2048)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub target_url: FieldEdit<String>,
-    /// A code of your choice, in exactly this case.
-    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{4,64}$")]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub custom_code: FieldEdit<String>,
-    /// The moment from which the link is not followed any more: in the future, RFC 3339 with a zone.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub expires_at: FieldEdit<String>,
-    /// Redirects that are answered in all.
-    #[schema(value_type = Option<u64>, minimum = 1, maximum = 9_007_199_254_740_991_u64)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub max_clicks: FieldEdit<MaxClicks>,
-    /// A name for you.
-    #[schema(value_type = Option<String>, max_length = 200)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub title: FieldEdit<String>,
-    /// Words that group your links.
-    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub tags: FieldEdit<Vec<String>>,
-    /// Whether a visitor's query is added to that of the target.
-    #[schema(value_type = Option<bool>)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub forward_query: FieldEdit<bool>,
-    /// Clicks that another service counted for it.
-    #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub clicks: FieldEdit<Number>,
-    /// Whether the link is followed: `true` unless given.
-    #[schema(value_type = Option<bool>)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub is_active: FieldEdit<bool>,
-    /// Of an export: the code, if `custom_code` is missing.
-    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{1,64}$")]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub short_code: FieldEdit<String>,
-    /// Of an export: the link may have ended already. The new link is created now.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub created_at: FieldEdit<String>,
-    /// Of an export; ignored, as are `short_url`, `status` and `updated_at`.
-    #[schema(value_type = Option<i64>, minimum = 1)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub id: FieldEdit<Ignored>,
-    /// Of an export; ignored.
-    #[schema(value_type = Option<String>, format = "uri")]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub short_url: FieldEdit<Ignored>,
-    /// Of an export; ignored.
-    #[schema(value_type = Option<LinkStatus>)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub status: FieldEdit<Ignored>,
-    /// Of an export; ignored.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub updated_at: FieldEdit<Ignored>,
-    /// `full`: the response has all fields of the link.
-    #[schema(value_type = Option<ViewWord>)]
-    #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
-    pub view: FieldEdit<String>,
+/// Declares the fields: what each says, its kind and type, and the documents that have it.
+macro_rules! link_fields {
+    ($($(#[$attribute:meta])+ $name:ident: $kind:ident($value:ty), $documents:expr;)+) => {
+        /// What a request says of a link: a field is absent, taken away (`null`), or given.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+        pub struct LinkFields {
+            $($(#[$attribute])+
+            #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
+            pub $name: FieldEdit<$value>,)+
+        }
+
+        /// Each field, in the order in which documents have them and values are checked.
+        static FIELDS: &[Field] = &[$(Field {
+            name: stringify!($name),
+            documents: $documents,
+            value: |fields| Value::$kind(&mut fields.$name),
+        }),+];
+    };
 }
 
-/// A value that is read over.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(from = "IgnoredAny")]
-pub struct Ignored;
+const NEW: &[DocumentKind] = &[Query, Object, Bulk, Form, Table];
+const ANY: &[DocumentKind] = &[Query, Object, Bulk, Form, Table, Patch];
 
-impl From<IgnoredAny> for Ignored {
-    fn from(_: IgnoredAny) -> Self {
-        Self
+link_fields! {
+    /// Absolute `http` or `https` URL.
+    #[schema(value_type = String, example = "https://example.org/a/long/path", format = "uri", max_length = 2048)]
+    target_url: Text(String), ANY;
+    /// A code of your choice, in exactly this case.
+    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{4,64}$")]
+    custom_code: Text(String), NEW;
+    /// The moment from which the link is not followed any more: in the future, RFC 3339 with a zone.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Moment(Timestamp), ANY;
+    /// Redirects that are answered in all.
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 9_007_199_254_740_991_u64)]
+    max_clicks: Limit(MaxClicks), ANY;
+    /// A name for you, of up to 200 characters.
+    #[schema(value_type = Option<String>, max_length = 200)]
+    title: Text(String), ANY;
+    /// Words that group your links.
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
+    tags: Words(Vec<String>), ANY;
+    /// Whether a visitor's query is added to that of the target; if both have a parameter of the same name, the visitor's value
+    /// is used. A visit whose `Location` would be longer than 8192 bytes is answered 414, and one whose `Location` would be a URL that
+    /// the service refuses is answered 410.
+    #[schema(value_type = Option<bool>)]
+    forward_query: Flag(bool), ANY;
+    /// Clicks that another service counted for it.
+    #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
+    clicks: Count(StartingClicks), &[Bulk, Table];
+    /// Whether the link is followed: `true` unless given.
+    #[schema(value_type = Option<bool>)]
+    is_active: Flag(bool), &[Bulk, Form, Table, Patch];
+    /// Of an export: the code, if `custom_code` is missing.
+    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{1,64}$")]
+    short_code: Text(String), &[Bulk];
+    /// Of an export: the link may have ended already. The new link is created now.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    created_at: Text(String), &[Bulk];
+    /// Of an export; ignored, as are `short_url`, `status` and `updated_at`.
+    #[schema(value_type = Option<i64>, minimum = 1)]
+    id: Ignored(Ignored), &[Bulk];
+    /// Of an export; ignored.
+    #[schema(value_type = Option<String>, format = "uri")]
+    short_url: Ignored(Ignored), &[Bulk];
+    /// Of an export; ignored.
+    #[schema(value_type = Option<LinkStatus>)]
+    status: Ignored(Ignored), &[Bulk];
+    /// Of an export; ignored.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    updated_at: Ignored(Ignored), &[Bulk];
+    /// `full`: the response has all fields of the link.
+    #[schema(value_type = Option<ViewWord>)]
+    view: Text(String), &[Query, Object];
+}
+
+/// The documents that have fields of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentKind {
+    /// The query of `POST /urls/shorten`.
+    Query,
+    /// Its body.
+    Object,
+    /// An object of `POST /urls/bulk`, which an export may have written.
+    Bulk,
+    /// A change of a link.
+    Patch,
+    /// A form of the pages.
+    Form,
+    /// A row of a table, as people write it.
+    Table,
+}
+
+impl DocumentKind {
+    /// The documents of the API.
+    pub(super) const OF_API: [Self; 4] = [Query, Object, Bulk, Patch];
+
+    /// The fields that the document has.
+    pub fn fields(self) -> impl Iterator<Item = &'static Field> {
+        let fields = FIELDS.iter();
+        fields.filter(move |field| field.documents.contains(&self))
+    }
+}
+
+/// A field by its name.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name in every document.
+    pub name: &'static str,
+    documents: &'static [DocumentKind],
+    /// Its value among all fields.
+    pub value: fn(&mut LinkFields) -> Value<'_>,
+}
+
+impl Field {
+    /// Whether it is true or false.
+    #[must_use]
+    pub fn is_flag(&self) -> bool {
+        matches!((self.value)(&mut LinkFields::default()), Value::Flag(_))
     }
 }
 
 impl LinkFields {
-    /// The fields of a document that has only texts, by their names: a query, or a form.
+    /// A new link of which nothing else is said.
+    #[must_use]
+    pub fn new_link() -> Self {
+        Self {
+            forward_query: FieldEdit::Set(false),
+            clicks: FieldEdit::Set(StartingClicks::default()),
+            is_active: FieldEdit::Set(true),
+            ..Self::default()
+        }
+    }
+
+    /// The fields of a document that has only texts, by their names.
     ///
     /// # Errors
-    /// A sentence that begins with the name of a field, here as below.
-    pub fn of_texts(mut text: impl FnMut(&str) -> FieldEdit<String>) -> Result<Self, String> {
-        let words =
-            |raw: String| Ok::<_, String>(Some(raw.split(',').map(str::to_owned).collect()));
-        Ok(Self {
-            target_url: text("target_url"),
-            custom_code: text("custom_code"),
-            expires_at: text("expires_at"),
-            max_clicks: text("max_clicks").parsed(|raw| max_clicks(&raw))?,
-            title: text("title"),
-            tags: text("tags").parsed(words)?,
-            forward_query: text("forward_query").parsed(|raw| flag("forward_query", &raw))?,
-            is_active: text("is_active").parsed(|raw| flag("is_active", &raw))?,
-            view: text("view"),
-            ..Self::default()
-        })
+    /// A sentence that begins with the name of a field, here as below. Values that cannot be read are refused first, then
+    /// values that break a rule. Of several the first one is named, by the order of the declaration.
+    pub fn of_texts(
+        document: DocumentKind,
+        mut text: impl FnMut(&'static str) -> FieldEdit<String>,
+    ) -> Result<Self, String> {
+        let mut fields = Self::default();
+        for field in document.fields() {
+            (field.value)(&mut fields).set(field.name, text(field.name))?;
+        }
+        Ok(fields)
     }
 
     /// The new link that is asked for. `is_reserved` says whether a code is a word of the service's own.
@@ -125,32 +170,28 @@ impl LinkFields {
         own_host: &OwnHost,
         is_reserved: fn(&str) -> bool,
     ) -> Result<LinkRequest, String> {
-        let target_url = self
+        let target = self
             .target_url
             .value(|| Err("target_url: must be a string"))?;
-        let target_url = target_url.ok_or("target_url: field is required")?;
-        let tags = self.tags.parsed(|raw| tags(&raw))?.given();
-        let clicks = self.clicks.parsed(|given| clicks(given.as_u64()))?.given();
-        let title = self
-            .title
-            .parsed(|raw| Title::parse(&raw))
-            .map_err(sentence)?;
-        let expires_at = self.expires_at.parsed(|raw| end(&raw))?.given();
-        let target = TargetUrl::parse(&target_url, own_host).map_err(sentence)?;
+        let target = target.ok_or("target_url: field is required")?;
+        let target = TargetUrl::parse(&target, own_host).map_err(sentence)?;
         let code = self.custom_code.given().or(self.short_code.given());
-        let custom_code = code.map(|raw| CustomCode::parse(&raw, is_reserved));
+        let code = code.map(|raw| CustomCode::parse(&raw, is_reserved));
+        let custom_code = code.transpose().map_err(sentence)?;
+        let title = title(self.title)?.given();
+        let tags = tags(self.tags)?.given().unwrap_or_default();
         Ok(LinkRequest {
             properties: LinkProperties {
                 target,
                 is_active: self.is_active.given().unwrap_or(true),
-                title: title.given(),
-                tags: tags.unwrap_or_default(),
-                expires_at,
+                title,
+                tags,
+                expires_at: self.expires_at.given(),
                 max_clicks: self.max_clicks.given(),
                 forward_query: self.forward_query.given().unwrap_or_default(),
             },
-            custom_code: custom_code.transpose().map_err(sentence)?,
-            clicks: clicks.unwrap_or_default(),
+            custom_code,
+            clicks: self.clicks.given().unwrap_or_default().number(),
             may_have_ended: self.created_at.given().is_some(),
         })
     }
@@ -160,57 +201,31 @@ impl LinkFields {
     /// # Errors
     /// As above.
     pub fn edit(self, own_host: &OwnHost) -> Result<LinkEdit, String> {
-        let target = |raw: String| TargetUrl::parse(&raw, own_host).map(Some);
-        let target = self.target_url.parsed(target).map_err(sentence)?;
+        let target = self
+            .target_url
+            .value(|| Err("target_url: must not be null"))?;
+        let target = target.map(|raw| TargetUrl::parse(&raw, own_host));
         Ok(LinkEdit {
-            target: target.value(|| Err("target_url: must not be null"))?,
-            is_active: (self.is_active).value(|| Err("is_active: must not be null"))?,
-            title: self
-                .title
-                .parsed(|raw| Title::parse(&raw))
-                .map_err(sentence)?,
-            tags: (self.tags.parsed(|raw| tags(&raw))?)
+            target: target.transpose().map_err(sentence)?,
+            title: title(self.title)?,
+            tags: tags(self.tags)?
                 .value(|| Ok::<_, String>(Tags::default()))?
                 .map(TagEdit::Set),
-            expires_at: self.expires_at.parsed(|raw| end(&raw))?,
+            expires_at: self.expires_at,
             max_clicks: self.max_clicks,
             forward_query: self.forward_query.value(|| Ok::<_, String>(false))?,
+            is_active: (self.is_active).value(|| Err("is_active: must not be null"))?,
         })
     }
 }
 
-fn sentence(error: impl std::error::Error) -> String {
-    error.to_string()
+fn title(raw: FieldEdit<String>) -> Result<FieldEdit<Title>, String> {
+    raw.parsed(|raw| Title::parse(&raw)).map_err(sentence)
 }
 
-fn tags(raw: &[String]) -> Result<Option<Tags>, String> {
-    let tags = Tags::parse(raw.iter().map(String::as_str));
-    tags.map(Some).map_err(sentence)
-}
-
-fn end(raw: &str) -> Result<Option<Timestamp>, String> {
-    let end = raw.parse();
-    end.map(Some)
-        .map_err(|error: InvalidTimestamp| format!("expires_at: {error}"))
-}
-
-fn max_clicks(raw: &str) -> Result<Option<MaxClicks>, String> {
-    // 0 is refused with the same sentence.
-    let max = MaxClicks::parse(raw.parse().unwrap_or(0));
-    max.map(Some).map_err(sentence)
-}
-
-fn flag(field: &str, raw: &str) -> Result<Option<bool>, String> {
-    let flag = raw.parse();
-    flag.map(Some)
-        .map_err(|_: ParseBoolError| format!("{field}: must be true or false"))
-}
-
-/// A number of clicks that another service counted: JSON keeps no larger one exact.
-fn clicks(given: Option<u64>) -> Result<Option<u64>, String> {
-    let clicks = given.filter(|clicks| *clicks <= MaxClicks::LAST);
-    let refused = "clicks: must be a whole number from 0 to 9007199254740991";
-    clicks.map(Some).ok_or_else(|| refused.to_owned())
+fn tags(raw: FieldEdit<Vec<String>>) -> Result<FieldEdit<Tags>, String> {
+    let parse = |raw: Vec<String>| Tags::parse(raw.iter().map(String::as_str)).map(Some);
+    raw.parsed(parse).map_err(sentence)
 }
 
 #[cfg(test)]

@@ -2,17 +2,19 @@
 //!
 //! | file | task |
 //! | --- | --- |
-//! | `link` | the response |
-//! | `fields` | what a request says of a link: each field once, for JSON, queries, forms and arguments |
-//! | `documents` | which of those fields each document of the API has |
-//! | `table` | the columns of an export |
+//! | `link` | the response, and the columns of an export |
+//! | `fields` | what a request says of a link: each field once, for JSON, queries, forms, tables and arguments |
+//! | `value` | the kinds of fields |
+//! | `documents` | the documents of the API that have these fields |
+//! | `schema` | their descriptions |
 
 mod documents;
 mod fields;
 mod link;
-mod table;
+mod schema;
+mod value;
 
-pub use documents::{BulkObject, FORM_FIELDS, LinkObject, LinkPatch, LinkQuery};
-pub use fields::LinkFields;
-pub use link::{FullLinkBody, LinkBody, ViewWord};
-pub use table::{COLUMNS, Column};
+pub use documents::{BulkObject, LinkObject, LinkPatch, LinkQuery};
+pub use fields::{DocumentKind, Field, LinkFields};
+pub use link::{COLUMNS, Column, FullLinkBody, LinkBody, ViewWord};
+pub use value::Value;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::support::{Finished, Person, Service, eventually, run};
+use crate::support::links;
 
 const TARGET: &str = "https://example.org/a";
 
@@ -80,51 +81,22 @@ fn an_edit_changes_what_is_named_and_takes_values_away() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
     let code = "spring-sale";
-    ada.runs(&[
-        "shorten",
-        TARGET,
-        "--code",
-        code,
-        "--expiry",
-        "30d",
-        "--max-clicks",
-        "9",
-        "--title",
-        "Sale",
-        "--tag",
-        "print",
-        "--forward-query",
-    ])
-    .line();
+    ada.runs(&[&["shorten", TARGET, "--code", code], &links::ARGUMENTS[..]].concat())
+        .line();
     let edited = |line: &[&str]| ada.runs(&[&["edit", "--json", code], line].concat()).json();
     let before = ada.runs(&["show", "--json", code]).json();
     let titled = edited(&["--title", "Spring sale"]);
     assert_eq!(titled["title"], "Spring sale");
-    for same in [
-        "target_url",
-        "expires_at",
-        "max_clicks",
-        "tags",
-        "forward_query",
-        "is_active",
-    ] {
-        assert_eq!(titled[same], before[same], "{same}");
+    let kept = before.as_object().unwrap().iter();
+    for (same, value) in kept.filter(|(name, _)| !["title", "updated_at"].contains(&name.as_str()))
+    {
+        assert_eq!(titled[same], *value, "{same}");
     }
-    let bare = edited(&[
-        "--no-expiry",
-        "--no-max-clicks",
-        "--no-title",
-        "--no-tags",
-        "--no-forward-query",
-    ]);
-    for (name, value) in [
-        ("expires_at", Value::Null),
-        ("max_clicks", Value::Null),
-        ("title", Value::Null),
-        ("tags", json!([])),
-        ("forward_query", false.into()),
-    ] {
-        assert_eq!(bare[name], value, "{name}");
+    let plain = ada.runs(&["shorten", "--json", TARGET]).json();
+    let bare = edited(&links::NO_ARGUMENTS);
+    for (name, _) in links::fields() {
+        assert_ne!(before[name], plain[name], "{name}");
+        assert_eq!(bare[name], plain[name], "{name}");
     }
     assert_eq!(edited(&["--inactive"])["status"], "inactive");
     let text = ada

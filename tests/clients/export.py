@@ -44,7 +44,6 @@ def follow(code):
 owner = account("exports")
 links = {
     "plain": {},
-    "full": {"title": "=1+1", "tags": ["a", "b"], "max_clicks": 5, "expires_at": "2099-01-31T18:00:00Z", "forward_query": True},
     "international": {"target_url": "https://bücher.example/ü?a=<b>", "title": "Bücher"},
     "inactive": {},
     "expired": {},
@@ -55,6 +54,11 @@ codes = {}
 for name, fields in links.items():
     made = json.loads(call("POST", "/urls/shorten", owner, {"target_url": f"https://example.org/{name}", **fields}))
     codes[name] = made["short_code"]
+# A link with every field, and one with none.
+with open("own.csv", encoding="utf-8") as file:
+    table = file.read().replace("all-fields", f"full-{time.time_ns()}")
+made = json.loads(call("POST", "/urls/bulk", owner, table.encode(), "text/csv"))
+assert {result["status"] for result in made} == {200}, made
 call("PATCH", f"/urls/{codes['inactive']}", owner, {"is_active": False})
 call("PATCH", f"/urls/{codes['expired']}", owner, {"expires_at": "2020-01-31T18:00:00Z"})
 follow(codes["used_up"])

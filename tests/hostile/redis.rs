@@ -92,15 +92,8 @@ impl Components {
 
     async fn look_up(&self, replies: &[Reply]) {
         let code = ShortCode::generate(7).unwrap();
-        let known = LinkTarget {
-            id: LinkId::parse(7).unwrap(),
-            target: target("https://known.example/"),
-            is_active: true,
-            removed: None,
-            expires_at: None,
-            is_limited: false,
-            forward_query: false,
-        };
+        let id = LinkId::parse(7).unwrap();
+        let known = LinkTarget::of(id, target("https://known.example/"));
         let read = |_| std::future::ready(Ok::<_, ()>(Some(known.clone())));
         let found = self.cache.look_up(&code, Instant::now(), read).await;
         let (link, _) = found.unwrap();

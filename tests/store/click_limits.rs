@@ -23,7 +23,7 @@ pub(crate) async fn limited(store: &TestStore) -> (ShortCode, LinkId) {
     let (code, _) = link(store, user(store).await).await;
     store.by_hand(MADE_WITH_LIMIT).await;
     let code = ShortCode::parse(&format!("limit-{}", code.as_str())).unwrap();
-    let found = store.links.link_target(&code).await.unwrap().unwrap();
+    let found = store.link_target(&code).await.unwrap().unwrap();
     (code, found.id)
 }
 
@@ -121,7 +121,7 @@ both_stores! {
         link(&store, owner).await;
         store.by_hand(MADE_WITH_LIMIT).await;
         let (_, kept) = limited(&store).await;
-        let listed = store.links.links_of(owner, None, 10).await.unwrap().value;
+        let listed = store.links_of(owner, None, 10).await.unwrap().value;
         let gone = listed.iter().find(|link| link.code.as_str().starts_with("limit-")).unwrap();
         delete_link(&store, owner, &gone.code).await.unwrap();
         let answer = store.clicks.grant(&batch(7, 1, &[(gone.id, 1), (kept, 1)])).await.unwrap();

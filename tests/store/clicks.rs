@@ -204,8 +204,8 @@ both_stores! {
         let owner = user(&store).await;
         let (code, id) = link(&store, owner).await;
         let with_links = async || {
-            let listed = store.links.links_of(owner, None, 10).await.unwrap();
-            let found = store.links.link_to_count(&code).await.unwrap().unwrap();
+            let listed = store.links_of(owner, None, 10).await.unwrap();
+            let found = store.link_to_count(&code).await.unwrap().unwrap();
             assert_eq!((listed.value[0].id, found.value.id), (id, id));
             assert_eq!(listed.has_parked, found.has_parked);
             found.has_parked

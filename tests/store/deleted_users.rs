@@ -38,10 +38,10 @@ both_stores! {
         let changes = store.delete_user(owner, SystemClock.now()).await.unwrap().unwrap();
         assert_eq!(changes.iter().map(|change| change.code.clone()).collect::<Vec<_>>(), [Some(code.clone())]);
         assert_eq!(unpublished(&store).await, [Some(code.clone())]);
-        assert!(store.links.link_target(&code).await.unwrap().is_none());
-        assert!(store.links.link_to_count(&code).await.unwrap().is_none());
-        assert!(store.links.link_of(owner, &code).await.unwrap().is_none());
-        assert!(store.links.link_target(&kept).await.unwrap().is_some());
+        assert!(store.link_target(&code).await.unwrap().is_none());
+        assert!(store.link_to_count(&code).await.unwrap().is_none());
+        assert!(store.link_of(owner, &code).await.unwrap().is_none());
+        assert!(store.link_target(&kept).await.unwrap().is_some());
     }
 
     async fn nothing_of_a_deleted_account_is_left_but_its_retired_codes(store) {
@@ -56,7 +56,7 @@ both_stores! {
         let other = user(&store).await;
         let properties = plain();
         for code in &codes {
-            assert!(store.links.link_target(code).await.unwrap().is_none());
+            assert!(store.link_target(code).await.unwrap().is_none());
             let new = NewLink { is_chosen: true, ..NewLink::new(code, &properties, other, SystemClock.now()) };
             assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
         }
@@ -79,7 +79,7 @@ both_stores! {
         let changes = store.delete_user(owner, SystemClock.now()).await.unwrap().unwrap();
         assert_eq!(changes.iter().map(|change| change.code.clone()).collect::<Vec<_>>(), [None]);
         let code = ShortCode::parse("many-7").unwrap();
-        assert!(store.links.link_target(&code).await.unwrap().is_none());
+        assert!(store.link_target(&code).await.unwrap().is_none());
         let steps = removed(&store, 2_000).await;
         assert_eq!(steps, MAX_CHANGES_OF_ACCOUNT as usize / 2_000 + 2);
         assert_eq!(unpublished(&store).await, [None]);

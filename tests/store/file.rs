@@ -83,7 +83,7 @@ async fn links_of_an_account_that_was_removed_by_hand_have_no_owner() {
         .foreign_keys(false);
     let mut by_hand = by_hand.connect().await.unwrap();
     by_hand.execute("DELETE FROM users").await.unwrap();
-    let listed = store.links.links_of(owner, None, 10).await.unwrap();
+    let listed = store.links_of(owner, None, 10).await.unwrap();
     assert!(listed.value.is_empty());
     assert!(delete_link(&store, owner, &code).await.is_none());
 }

@@ -14,9 +14,9 @@ both_stores! {
     async fn a_new_link_is_active_and_found_by_its_code(store) {
         let owner = user(&store).await;
         let (code, id) = link(&store, owner).await;
-        let found = store.links.link_target(&code).await.unwrap().unwrap();
+        let found = store.link_target(&code).await.unwrap().unwrap();
         assert_eq!((found.id, found.target, found.is_active), (id, target(), true));
-        assert!(store.links.link_target(&ShortCode::generate(7).unwrap()).await.unwrap().is_none());
+        assert!(store.link_target(&ShortCode::generate(7).unwrap()).await.unwrap().is_none());
     }
 
     async fn an_edit_reads_the_clicks_that_the_database_has(store) {
@@ -55,11 +55,11 @@ both_stores! {
 
     async fn links_that_were_made_are_counted_also_once_they_are_deleted(store) {
         let owner = user(&store).await;
-        let before = store.links.links_made().await.unwrap();
+        let before = store.links_made().await.unwrap();
         let (code, _) = link(&store, owner).await;
         link(&store, owner).await;
         assert!(delete_link(&store, owner, &code).await.is_some());
-        assert_eq!(store.links.links_made().await.unwrap(), before + 2);
+        assert_eq!(store.links_made().await.unwrap(), before + 2);
     }
 
     async fn a_link_needs_an_owner(store) {
@@ -74,7 +74,7 @@ both_stores! {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
         assert!(delete_link(&store, owner, &code).await.is_some());
-        assert!(store.links.link_target(&code).await.unwrap().is_none());
+        assert!(store.link_target(&code).await.unwrap().is_none());
         assert!(delete_link(&store, owner, &code).await.is_none());
         let properties = plain();
         let new = NewLink::new(&code, &properties, owner, SystemClock.now());
@@ -85,7 +85,7 @@ both_stores! {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (code, _) = link(&store, ada).await;
         assert!(delete_link(&store, bob, &code).await.is_none());
-        assert!(store.links.link_target(&code).await.unwrap().is_some());
+        assert!(store.link_target(&code).await.unwrap().is_some());
         assert!(store.outbox.unpublished_changes(0, 10).await.unwrap().is_empty());
     }
 
@@ -164,13 +164,13 @@ both_stores! {
             ids.push(store.links.create_link(new, 0).await.unwrap().link.id);
         }
         let order = [ids[3], ids[2], ids[1], ids[4], ids[0]];
-        let all = store.links.links_of(ada, None, 10).await.unwrap().value;
+        let all = store.links_of(ada, None, 10).await.unwrap().value;
         assert_eq!(all.iter().map(|link| link.id).collect::<Vec<_>>(), order);
         assert_eq!(all[4].created_at, moment(1_700_000_000_000_005), "microseconds are kept");
         let mut paged: Vec<LinkId> = Vec::new();
         let mut after = None;
         loop {
-            let page = store.links.links_of(ada, after, 2).await.unwrap().value;
+            let page = store.links_of(ada, after, 2).await.unwrap().value;
             let Some(last) = page.last() else { break };
             after = Some(Position::of(last));
             paged.extend(page.iter().map(|link| link.id));
@@ -183,12 +183,12 @@ both_stores! {
         let first = link(&store, ada).await.1;
         link(&store, bob).await;
         let second = link(&store, ada).await.1;
-        let read = store.links.clicks_of_links(ada.user, None, 9).await.unwrap();
+        let read = store.clicks_of_links(ada.user, None, 9).await.unwrap();
         let ids: Vec<_> = read.iter().map(|link| (link.made.id, link.clicks)).collect();
         assert_eq!(ids, [(first, 0), (second, 0)]);
-        let rest = store.links.clicks_of_links(ada.user, Some(read[0].made), 9).await.unwrap();
+        let rest = store.clicks_of_links(ada.user, Some(read[0].made), 9).await.unwrap();
         assert_eq!(rest, [read[1]]);
-        assert_eq!(store.links.clicks_of_links(ada.user, None, 1).await.unwrap(), [read[0]]);
+        assert_eq!(store.clicks_of_links(ada.user, None, 1).await.unwrap(), [read[0]]);
     }
 
     async fn links_are_found_among_numbers_in_their_order_where_they_are_the_owners_and_match(store) {
@@ -201,7 +201,7 @@ both_stores! {
             ids.push(store.links.create_link(new, 0).await.unwrap().link.id);
         }
         let among = async |owner, ids: &[LinkId], filter: &LinkFilter| {
-            let found = store.links.links_among(owner, ids, filter, SystemClock.now()).await.unwrap();
+            let found = store.links_among(owner, ids, filter, SystemClock.now()).await.unwrap();
             found.value.iter().map(|link| link.id).collect::<Vec<_>>()
         };
         let all = LinkFilter::default();
@@ -213,9 +213,9 @@ both_stores! {
         let ended = Principal { key: TokenKey::generate().unwrap(), ..ada };
         assert_eq!(among(ended, &ids, &all).await, []);
         for (filter, count) in [(all, 3), (tagged("b"), 2), (tagged("c"), 0)] {
-            assert!(store.links.has_links(ada, &filter, count).await.unwrap());
-            assert!(!store.links.has_links(ada, &filter, count + 1).await.unwrap());
-            assert!(!store.links.has_links(ended, &filter, 1).await.unwrap());
+            assert!(store.has_links(ada, &filter, count).await.unwrap());
+            assert!(!store.has_links(ada, &filter, count + 1).await.unwrap());
+            assert!(!store.has_links(ended, &filter, 1).await.unwrap());
         }
     }
 

@@ -71,12 +71,12 @@ both_stores! {
         let (code, _) = link(&store, owner).await;
         let other = Principal { key: TokenKey::generate().unwrap(), ..owner };
         assert!(store.user(other).await.unwrap().is_none());
-        assert!(store.links.links_of(other, None, 10).await.unwrap().value.is_empty());
+        assert!(store.links_of(other, None, 10).await.unwrap().value.is_empty());
         assert!(delete_link(&store, other, &code).await.is_none());
         let (other_code, properties) = (ShortCode::generate(7).unwrap(), plain());
         let new = NewLink::new(&other_code, &properties, other, SystemClock.now());
         assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
-        assert_eq!(store.links.links_of(owner, None, 10).await.unwrap().value.len(), 1);
+        assert_eq!(store.links_of(owner, None, 10).await.unwrap().value.len(), 1);
     }
 
     async fn an_account_that_was_made_by_hand_has_a_key_of_its_own(store) {

@@ -209,7 +209,7 @@ both_stores! {
         made(&store, owner, LinkProperties { is_active: false, ..ending(2_500_000) }, 0).await;
         made(&store, owner, plain(), 0).await;
         let found = async |limit| {
-            let read = store.links.ending_links(owner, moment(1_000_000), limit).await.unwrap();
+            let read = store.ending_links(owner, moment(1_000_000), limit).await.unwrap();
             read.value.iter().map(|link| link.id).collect::<Vec<_>>()
         };
         assert_eq!(found(10).await, [sooner, later]);
@@ -221,9 +221,9 @@ both_stores! {
         let (code, properties) = (ShortCode::generate(7).unwrap(), plain());
         let new = NewLink::new(&code, &properties, owner, moment(1_234_567));
         store.links.create_link(new, 0).await.unwrap();
-        let made = store.links.link_made(&code).await.unwrap().unwrap();
+        let made = store.link_made(&code).await.unwrap().unwrap();
         assert_eq!((made.at, made.max_clicks), (moment(1_234_567), None));
         let other = ShortCode::generate(7).unwrap();
-        assert_eq!(store.links.link_made(&other).await.unwrap(), None);
+        assert_eq!(store.link_made(&other).await.unwrap(), None);
     }
 }

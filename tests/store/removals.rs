@@ -1,11 +1,12 @@
 //! Removals: links that one or several cover, accounts that are banned, and the work on many links.
 
 use shunt::domain::{
-    Clock, LinkProperties, NewestWanted, OwnHost, Principal, Reason, RemovalId, RemovalStatus,
-    RemovalTarget, ShortCode, SystemClock, TargetUrl, Timestamp, UserId,
+    Clock, LinkProperties, NewestWanted, OwnHost, Principal, Reason, Removal, RemovalId,
+    RemovalStatus, RemovalTarget, ShortCode, SystemClock, TargetUrl, Timestamp, UserId,
 };
 use shunt::store::{
-    Actor, CreateLinkError, Edited, Kept, LookedAt, NewLink, NewRemoval, Removed, Store,
+    Actor, CreateLinkError, Edited, Kept, NewLink, NewRemoval, Removed, SCANNED_IN_STEP, Scanned,
+    Store,
 };
 
 use crate::store::backend::{both_stores, delete_link, link, plain, user};
@@ -25,7 +26,7 @@ async fn remove(store: &Store, kind: &str, value: &str, status: RemovalStatus) -
         by: OPERATOR,
         at: SystemClock.now(),
     };
-    store.removals.remove(removal).await.unwrap()
+    store.remove(removal).await.unwrap()
 }
 
 fn id_of(removed: &Removed) -> RemovalId {
@@ -36,19 +37,29 @@ fn id_of(removed: &Removed) -> RemovalId {
 }
 
 async fn revoked(store: &Store, id: RemovalId) -> usize {
-    let revoked = store.removals.revoke(id, OPERATOR, SystemClock.now());
+    let revoked = store.revoke(id, OPERATOR, SystemClock.now());
     revoked.await.unwrap().unwrap().1.len()
 }
 
 /// Works until nothing is left to do at this moment. Returns how many changes there were.
 async fn worked(store: &Store, now: Timestamp) -> usize {
-    let covers = |at: LookedAt<'_>| Some(at.text.contains("bad"));
+    let covers = |at: Scanned<'_>| Some(at.text.contains("bad"));
     let mut changes = 0;
-    while let Some(step) = store.removals.step(&covers, now).await.unwrap() {
-        assert!(step.looked_at <= u64::from(shunt::store::LOOKED_AT_IN_STEP));
+    while let Some(step) = store.scan_for_removals(&covers, now).await.unwrap() {
+        assert!(step.scanned <= SCANNED_IN_STEP as usize);
         changes += step.changes.len();
     }
     changes
+}
+
+/// The removal that was made last.
+async fn newest(store: &Store) -> Removal {
+    let wanted = NewestWanted {
+        limit: 1,
+        ..NewestWanted::default()
+    };
+    let newest = store.removals(&wanted).await.unwrap();
+    newest.entries.into_iter().next().unwrap()
 }
 
 fn later() -> Timestamp {
@@ -68,7 +79,7 @@ async fn link_to(store: &Store, owner: Principal, target: &str, address: &str) -
 }
 
 async fn state(store: &Store, code: &ShortCode) -> (bool, Option<RemovalStatus>) {
-    let link = store.links.link_target(code).await.unwrap().unwrap();
+    let link = store.link_target(code).await.unwrap().unwrap();
     (link.is_active, link.removed)
 }
 
@@ -85,7 +96,7 @@ both_stores! {
         let codes: Vec<_> = changes.iter().map(|change| change.code.clone()).collect();
         assert_eq!(codes, [Some(code.clone())]);
         assert_eq!(state(&store, &code).await, GONE);
-        let seen = store.links.link_of(owner, &code).await.unwrap().unwrap().value;
+        let seen = store.link_of(owner, &code).await.unwrap().unwrap().value;
         assert_eq!((seen.properties.is_active, seen.removed), (true, Some(RemovalStatus::Gone)));
         assert_eq!(revoked(&store, id_of(&removed)).await, 1);
         assert_eq!(state(&store, &code).await, FOLLOWED);
@@ -139,7 +150,7 @@ both_stores! {
         assert_eq!(state(&store, &code).await, FOLLOWED);
     }
 
-    async fn links_are_looked_through_twice_and_then_no_more(store) {
+    async fn links_are_scanned_twice_and_then_no_more(store) {
         let owner = user(&store).await;
         let first = link_to(&store, owner, "https://bad.example/", "198.51.100.7").await;
         let good = link_to(&store, owner, "https://good.example/", "198.51.100.7").await;
@@ -148,9 +159,9 @@ both_stores! {
         // Made by an instance that did not know of the removal yet.
         let second = link_to(&store, owner, "https://bad.example/", "198.51.100.7").await;
         assert_eq!(worked(&store, SystemClock.now()).await, 0);
-        assert!(!store.removals.removals(None, 1).await.unwrap()[0].is_running);
+        assert!(!newest(&store).await.is_running);
         assert_eq!(worked(&store, later()).await, 1);
-        let removal = &store.removals.removals(None, 1).await.unwrap()[0];
+        let removal = newest(&store).await;
         assert_eq!((removal.id, removal.links, removal.is_running), (host, 2, false));
         for (code, expected) in [(first, GONE), (second, GONE), (good, FOLLOWED)] {
             assert_eq!(state(&store, &code).await, expected);
@@ -168,7 +179,7 @@ both_stores! {
         for (kind, value) in [("user", owner.user.0.to_string()), ("host", "bad.example".into())] {
             let id = id_of(&remove(&store, kind, &value, RemovalStatus::Gone).await);
             worked(&store, SystemClock.now()).await;
-            let removal = &store.removals.removals(None, 1).await.unwrap()[0];
+            let removal = newest(&store).await;
             assert_eq!((removal.id, removal.links), (id, 1201), "{kind}");
             assert_eq!(worked(&store, later()).await, 0);
         }
@@ -184,14 +195,14 @@ both_stores! {
         let credentials = store.credentials(&email).await.unwrap().unwrap();
         assert_ne!(credentials.password_hash, "hash");
         let now = SystemClock.now();
-        assert!(!store.administration.set_role(owner.user, OPERATOR, now).await.unwrap());
+        assert!(!store.set_role(owner.user, OPERATOR, now).await.unwrap());
         revoked(&store, ban).await;
         assert_eq!(store.credentials(&email).await.unwrap().unwrap().password_hash, "hash");
-        assert!(store.administration.set_role(owner.user, OPERATOR, now).await.unwrap());
+        assert!(store.set_role(owner.user, OPERATOR, now).await.unwrap());
         let owner = store.credentials(&email).await.unwrap().unwrap().principal;
-        assert_eq!(store.administration.is_admin(owner).await.unwrap(), Some(true));
+        assert_eq!(store.is_admin(owner).await.unwrap(), Some(true));
         assert!(matches!(remove(&store, "user", "999999", RemovalStatus::Gone).await, Removed::Unknown));
-        assert!(!store.administration.set_role(UserId(999_999), OPERATOR, now).await.unwrap());
+        assert!(!store.set_role(UserId(999_999), OPERATOR, now).await.unwrap());
     }
 
     async fn an_account_with_a_ban_can_be_deleted_by_hand(store) {
@@ -207,28 +218,28 @@ both_stores! {
         let owner = user(&store).await;
         let code = link_to(&store, owner, "https://example.org/", "198.51.100.7").await;
         let wanted = NewestWanted { limit: 10, owner: Some(owner.user), ..NewestWanted::default() };
-        let newest = store.administration.scan_seen_links(&wanted).await.unwrap().matches;
+        let newest = store.scan_seen_links(&wanted).await.unwrap().matches;
         let numbers: Vec<_> = newest.iter().map(|position| position.key).collect();
-        let seen = store.administration.seen_links(&numbers).await.unwrap();
+        let seen = store.seen_links(&numbers).await.unwrap();
         assert_eq!((&seen[0].code, seen[0].address.as_deref()), (&code, Some("198.51.100.7")));
         let before = SystemClock.now().before(std::time::Duration::from_hours(1));
-        assert_eq!(store.administration.prune(Kept::Addresses, before, 10).await.unwrap(), 0);
-        assert_eq!(store.administration.prune(Kept::Addresses, later(), 10).await.unwrap(), 1);
-        assert_eq!(store.administration.seen_links(&numbers).await.unwrap()[0].address, None);
+        assert_eq!(store.prune_kept(Kept::Addresses, before, 10).await.unwrap(), 0);
+        assert_eq!(store.prune_kept(Kept::Addresses, later(), 10).await.unwrap(), 1);
+        assert_eq!(store.seen_links(&numbers).await.unwrap()[0].address, None);
     }
 
-    async fn another_blocklist_has_all_links_looked_at_anew(store) {
+    async fn another_blocklist_has_all_links_scanned_again(store) {
         let owner = user(&store).await;
         let now = SystemClock.now();
-        assert!(!store.removals.begin_blocklist("", now).await.unwrap(), "there was none");
+        assert!(!store.begin_blocklist("", now).await.unwrap(), "there was none");
         let code = link_to(&store, owner, "https://bad.example/", "198.51.100.7").await;
-        assert!(store.removals.begin_blocklist("first", now).await.unwrap());
-        assert!(!store.removals.begin_blocklist("first", now).await.unwrap());
+        assert!(store.begin_blocklist("first", now).await.unwrap());
+        assert!(!store.begin_blocklist("first", now).await.unwrap());
         assert_eq!(worked(&store, now).await, 1);
         assert_eq!(state(&store, &code).await, GONE);
-        assert!(store.removals.begin_blocklist("", now).await.unwrap());
-        let none = |_: LookedAt<'_>| Some(false);
-        while store.removals.step(&none, now).await.unwrap().is_some() {}
+        assert!(store.begin_blocklist("", now).await.unwrap());
+        let none = |_: Scanned<'_>| Some(false);
+        while store.scan_for_removals(&none, now).await.unwrap().is_some() {}
         assert_eq!(state(&store, &code).await, FOLLOWED);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::support::{App, Response, both_modes, eventually, raw};
+use crate::support::{App, Response, both_modes, eventually, links, raw};
 
 const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
 
@@ -162,7 +162,7 @@ both_modes! {
         let code = app.shorten(&token, "https://example.org/").await;
         let own: Vec<_> = (0..200).map(|number| format!("p{number}={number}")).collect();
         let target = format!("https://example.org/?{}", own.join("&"));
-        let link = json!([{"target_url": target, "forward_query": true}]);
+        let link = json!([links::forwarding(&target)]);
         let made = app.request(Method::POST, "/urls/bulk").bearer_auth(&token).json(&link);
         let made = Response::of(made).await.json();
         let forwarding = made[0]["short_code"].as_str().unwrap().to_owned();

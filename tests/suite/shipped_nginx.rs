@@ -7,14 +7,16 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::suite::managed::make;
-use crate::support::{Response, both_modes, eventually, free_port};
+use crate::support::{Response, both_modes, eventually, free_port, links};
 
 both_modes! {
     async fn the_longest_location_passes_the_shipped_nginx(app) {
         let nginx = Nginx::in_front_of(&app.server.base).await;
         let token = app.register().await;
         let target = "https://example.org/?a=1";
-        make(app, &token, &json!({"target_url": target, "custom_code": "forwards", "forward_query": true})).await;
+        let mut forwards = links::forwarding(target);
+        forwards["custom_code"] = json!("forwards");
+        make(app, &token, &forwards).await;
         let longest = format!("https://example.org/{}", "ä".repeat(1_014));
         make(app, &token, &json!({"target_url": longest, "custom_code": "longest"})).await;
         let query = "x".repeat(8_192 - target.len() - 1);

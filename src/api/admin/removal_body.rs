@@ -36,7 +36,7 @@ pub(in crate::api) struct RemovalBody {
     /// Links that it covers now; 100,000 stands for as many or more.
     #[schema(example = 1)]
     links: u64,
-    /// `running` while links are still looked through, then `done`.
+    /// `running` while links are still scanned, then `done`.
     #[schema(value_type = ProgressWord)]
     progress: &'static str,
 }

@@ -1,10 +1,14 @@
-//! The fields of a link besides its target, as arguments.
+//! The fields of a link on the command line: as arguments, and as they are printed.
+
+use std::fmt::Display;
+use std::io::{self, Write};
 
 use clap::Args;
 use jiff::{Span, SpanRelativeTo};
 use shunt::domain::{Clock, FieldEdit, MaxClicks, SystemClock, Timestamp};
-use shunt::wire::LinkFields;
+use shunt::wire::{FullLinkBody, LinkFields};
 
+use super::output::{HANDLE, HEAD, harmless};
 use crate::cli::number::number;
 
 /// The fields of a link besides its target.
@@ -54,7 +58,7 @@ impl FieldArgs {
         let max_clicks = self.max_clicks.and_then(|most| MaxClicks::parse(most).ok());
         let tags = (!self.tags.is_empty()).then_some(self.tags);
         LinkFields {
-            expires_at: FieldEdit::set_if(self.expiry.map(|end| end.to_string())),
+            expires_at: FieldEdit::set_if(self.expiry),
             max_clicks: FieldEdit::set_if(max_clicks),
             title: FieldEdit::set_if(self.title),
             tags: FieldEdit::set_if(tags),
@@ -78,6 +82,40 @@ impl FieldArgs {
             ..given
         }
     }
+}
+
+/// Writes the fields of a link one below the other; those that are not set are left out.
+pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()> {
+    let short_url = harmless(&link.short_url);
+    let short_url = format_args!("{HANDLE}{short_url}{HANDLE:#}");
+    line(out, "short URL", &short_url)?;
+    line(out, "target", &harmless(&link.target_url))?;
+    if let Some(title) = &link.title {
+        line(out, "title", &harmless(title))?;
+    }
+    if !link.tags.is_empty() {
+        line(out, "tags", &harmless(&link.tags.join(", ")))?;
+    }
+    match link.max_clicks {
+        Some(most) => line(out, "clicks", &format_args!("{} of {most}", link.clicks))?,
+        None => line(out, "clicks", &link.clicks)?,
+    }
+    line(out, "status", &harmless(&link.status.replace('_', " ")))?;
+    line(out, "created", &harmless(&link.created_at))?;
+    if link.updated_at != link.created_at {
+        line(out, "changed", &harmless(&link.updated_at))?;
+    }
+    if let Some(end) = &link.expires_at {
+        line(out, "expires", &harmless(end))?;
+    }
+    if link.forward_query {
+        line(out, "query", &"a visit's query is added to the target")?;
+    }
+    Ok(())
+}
+
+fn line(out: &mut impl Write, name: &str, value: &dyn Display) -> io::Result<()> {
+    writeln!(out, "{HEAD}{name:9}{HEAD:#}  {value}")
 }
 
 /// A moment, as a time with a zone or as a span from now on.

@@ -1,13 +1,9 @@
 //! `shunt show`, and the text that it shares with `shunt edit`.
 
-use std::fmt::Display;
-use std::io::{self, Write};
-
 use clap::Args;
 use shunt::wire::FullLinkBody;
 
-use super::output::{HANDLE, HEAD, harmless};
-use super::{Api, Call, Failure, ServiceArgs, output};
+use super::{Api, Call, Failure, ServiceArgs, fields, output};
 
 /// The link to show.
 #[derive(Args)]
@@ -36,42 +32,6 @@ pub(super) fn print(link: &FullLinkBody, json: bool) -> Result<(), Failure> {
     if json {
         return output::json_line(link);
     }
-    print_text(&mut output::stdout(), link)?;
+    fields::write(link, &mut output::stdout())?;
     Ok(())
-}
-
-fn print_text(out: &mut impl Write, link: &FullLinkBody) -> io::Result<()> {
-    let short_url = harmless(&link.short_url);
-    line(
-        out,
-        "short URL",
-        &format_args!("{HANDLE}{short_url}{HANDLE:#}"),
-    )?;
-    line(out, "target", &harmless(&link.target_url))?;
-    if let Some(title) = &link.title {
-        line(out, "title", &harmless(title))?;
-    }
-    if !link.tags.is_empty() {
-        line(out, "tags", &harmless(&link.tags.join(", ")))?;
-    }
-    match link.max_clicks {
-        Some(most) => line(out, "clicks", &format_args!("{} of {most}", link.clicks))?,
-        None => line(out, "clicks", &link.clicks)?,
-    }
-    line(out, "status", &harmless(&link.status.replace('_', " ")))?;
-    line(out, "created", &harmless(&link.created_at))?;
-    if link.updated_at != link.created_at {
-        line(out, "changed", &harmless(&link.updated_at))?;
-    }
-    if let Some(end) = &link.expires_at {
-        line(out, "expires", &harmless(end))?;
-    }
-    if link.forward_query {
-        line(out, "query", &"a visit's query is added to the target")?;
-    }
-    Ok(())
-}
-
-fn line(out: &mut impl Write, name: &str, value: &dyn Display) -> io::Result<()> {
-    writeln!(out, "{HEAD}{name:9}{HEAD:#}  {value}")
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::note::Note;
-use super::super::own::COLUMNS;
+use super::super::own::columns;
 use super::super::pages::OtherPages;
 use super::{Source, links, read, read_whole};
 
@@ -12,7 +12,7 @@ fn a_title_and_tags_for_which_there_is_no_room_are_cut_and_noted() {
     let title = format!("{0}\n{0}", "é".repeat(150));
     let file = json!([{ "longlink": "https://a.example", "shortlink": "abcd", "notes": title }]);
     let link = links(Source::Chhoto, &file.to_string()).remove(0);
-    assert_eq!(link.title.unwrap().chars().count(), 200);
+    assert_eq!(link.title().unwrap().chars().count(), 200);
     assert_eq!(link.notes, [(Note::TitleCut, title)]);
 
     let long = "x".repeat(51);
@@ -23,7 +23,7 @@ fn a_title_and_tags_for_which_there_is_no_room_are_cut_and_noted() {
     let file = json!([{ "longUrl": "https://a.example", "shortCode": "abcd", "tags": tags }]);
     let link = links(Source::Shlink, &file.to_string()).remove(0);
     assert_eq!(
-        (link.tags.len(), &*link.tags[1], link.tags[2].len()),
+        (link.tags().len(), &*link.tags()[1], link.tags()[2].len()),
         (20, "Q1 2024", 50)
     );
     let expected = [
@@ -38,12 +38,12 @@ fn a_title_and_tags_for_which_there_is_no_room_are_cut_and_noted() {
 fn listed(source: Source, file: &str) -> Vec<(&'static str, String)> {
     let (links, _) = read_whole(source, file.as_bytes());
     let read = &links[0];
-    let code = read.link.custom_code.clone().unwrap_or_default();
+    let code = read.link.code().unwrap_or_default();
     let cells = read
-        .cells(&code)
+        .cells(code)
         .into_iter()
         .map(|cell| String::from_utf8(cell).unwrap());
-    let named = COLUMNS.into_iter().zip(cells);
+    let named = columns().into_iter().zip(cells);
     named
         .filter(|(_, cell)| !cell.is_empty() && cell != "0")
         .collect()
@@ -146,7 +146,7 @@ fn what_is_on_other_pages_is_said() {
 fn json_of_another_shape_is_no_empty_file() {
     let named = json!({ "links": { "link_1": { "shorturl": "https://s.test/abcd", "url": "https://a.example" } }, "stats": { "total_links": "3" } });
     let (links, others) = read_whole(Source::Yourls, named.to_string().as_bytes());
-    assert_eq!(links[0].link.custom_code.as_deref(), Some("abcd"));
+    assert_eq!(links[0].link.code(), Some("abcd"));
     assert_eq!(
         (links[0].fault.as_ref(), others),
         (None, Ok(Some(OtherPages::Links(2))))

@@ -12,7 +12,8 @@ use super::pages::OtherPages;
 use super::reading::{ReadLink, TakesLinks};
 use super::source::Source;
 use super::spreadsheet::guarded;
-use crate::domain::Timestamp;
+use crate::domain::{FieldEdit, MaxClicks, StartingClicks, Timestamp};
+use crate::wire::{DocumentKind, Value as FieldValue};
 
 mod left_behind;
 mod tables;
@@ -87,15 +88,24 @@ prop_compose! {
         max_clicks in proptest::option::of(1_u64..1 << 53),
         title in proptest::option::of("[=+@'\"a-zé,;|-]{1,20}"),
         tags in proptest::collection::btree_set("[=+@'\"a-zé;-]{1,9}", 0..4),
-        (forward_query, is_active) in any::<(bool, bool)>(),
+        flags in proptest::collection::vec(any::<bool>(), 9),
         clicks in 0_u64..1 << 53,
     ) -> ImportedLink {
-        let mut link = ImportedLink { target_url: target, custom_code: Some(code), ..ImportedLink::default() };
-        link.expires_at = end.and_then(|end| Timestamp::from_micros(end * 1_000_000));
-        (link.max_clicks, link.title) = (max_clicks, title);
+        let mut link = ImportedLink::default();
+        let fields = &mut link.fields;
+        fields.target_url = FieldEdit::Set(target);
+        fields.custom_code = FieldEdit::Set(code);
+        fields.expires_at = FieldEdit::set_if(end.and_then(|end| Timestamp::from_micros(end * 1_000_000)));
+        fields.max_clicks = FieldEdit::set_if(max_clicks.map(|most| MaxClicks::parse(most).unwrap()));
+        fields.title = FieldEdit::set_if(title);
         // A set has each tag once.
-        link.tags = tags.into_iter().collect();
-        (link.forward_query, link.is_active, link.clicks) = (forward_query, is_active, clicks);
+        fields.tags = FieldEdit::set_if((!tags.is_empty()).then(|| tags.into_iter().collect()));
+        fields.clicks = FieldEdit::Set(StartingClicks::parse(clicks).unwrap());
+        for (field, set) in DocumentKind::Table.fields().filter(|field| field.is_flag()).zip(flags) {
+            if let FieldValue::Flag(flag) = (field.value)(fields) {
+                *flag = FieldEdit::Set(set);
+            }
+        }
         link
     }
 }
@@ -184,7 +194,7 @@ proptest! {
         let guard = |cell: &String| if source.is_own() { guarded(cell).into_owned() } else { cell.clone() };
         let cells = row.iter().map(|(_, cell)| guard(cell)).collect();
         let mut expected = kept(source, false, &link);
-        if source == Source::Bitly && link.custom_code.as_deref() == Some("3xYzAbC") {
+        if source == Source::Bitly && link.code() == Some("3xYzAbC") {
             expected.notes.clear();
         }
         let table = csv_with(delimiter, &[names, cells]);
@@ -294,14 +304,16 @@ fn a_link_that_has_ended_was_created_before() {
     let file = "target_url,expires_at\nhttps://a.example,2020-01-01T00:00:00Z\n";
     let link = links(Source::Csv, file).remove(0);
     let at = |time: &str| link.clone().created_before_its_end(time.parse().unwrap());
-    assert_eq!(at("2019-12-31T00:00:00Z").created_at, None);
-    assert_eq!(at("2020-01-01T00:00:00Z").created_at, link.expires_at);
+    let created = |time: &str| at(time).fields.created_at.given();
+    assert_eq!(created("2019-12-31T00:00:00Z"), None);
+    let end = Some("2020-01-01T00:00:00Z");
+    assert_eq!(created("2020-01-01T00:00:00Z").as_deref(), end);
 }
 
 #[test]
 fn the_plugin_of_yourls_writes_paths() {
     let file = "source,target,hits\r\n/abc/,https://a.example,5\r\n";
     let links = links(Source::Yourls, file);
-    assert_eq!(links[0].custom_code.as_deref(), Some("abc"));
-    assert_eq!(links[0].clicks, 5);
+    assert_eq!(links[0].code(), Some("abc"));
+    assert_eq!(links[0].clicks(), 5);
 }

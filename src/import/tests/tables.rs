@@ -1,7 +1,7 @@
 //! Tables as spreadsheets write them, and tables in which a quote is missing.
 
 use super::super::link::ImportedLink;
-use super::super::own::COLUMNS;
+use super::super::own::columns;
 use super::{ALL, Read, Source, read, read_whole};
 
 fn table(rows: &str) -> (Read, Option<String>) {
@@ -13,7 +13,7 @@ fn outcomes(read: Read) -> Vec<(u64, String)> {
     let outcome = |(line, link): (u64, Result<ImportedLink, String>)| {
         (
             line,
-            link.map_or_else(|fault| fault, |link| link.target_url),
+            link.map_or_else(|fault| fault, |link| link.target().to_owned()),
         )
     };
     read.into_iter().map(outcome).collect()
@@ -50,12 +50,9 @@ fn separators_names_and_ends_of_lines_may_be_those_of_any_spreadsheet() {
             for (at, (line, link)) in links.into_iter().enumerate() {
                 let link = link.unwrap();
                 assert_eq!(line, begin + at as u64, "{rows:?}");
-                assert_eq!(
-                    link.custom_code.as_deref(),
-                    Some(format!("semi-{}", at + 1).as_str())
-                );
-                assert_eq!(link.title.as_deref(), (at == 1).then_some(title));
-                assert_eq!(link.tags.len(), if at == 1 { 2 } else { 0 });
+                assert_eq!(link.code(), Some(format!("semi-{}", at + 1).as_str()));
+                assert_eq!(link.title(), (at == 1).then_some(title));
+                assert_eq!(link.tags().len(), if at == 1 { 2 } else { 0 });
             }
         }
     }
@@ -197,7 +194,7 @@ fn text_after_a_quoted_cell_is_refused_and_cells_of_several_lines_are_not() {
     assert_eq!(fault, None);
     let titles: Vec<_> = links
         .into_iter()
-        .map(|(line, link)| (line, link.unwrap().title.unwrap()))
+        .map(|(line, link)| (line, link.unwrap().title().unwrap().to_owned()))
         .collect();
     assert_eq!(
         titles,
@@ -217,7 +214,7 @@ fn a_row_that_is_no_text_is_kept_as_it_is() {
         Some("title: `bad \u{fffd}\u{fffd}` is not UTF-8")
     );
     let cells = links[0].cells("abcd");
-    let of = |column: &str| COLUMNS.iter().position(|name| *name == column).unwrap();
+    let of = |column: &str| columns().iter().position(|name| *name == column).unwrap();
     assert_eq!(
         (&cells[of("title")][..], &cells[of("tags")][..]),
         (&b"bad \xff\xfe"[..], &b"a,b"[..])
@@ -237,9 +234,6 @@ fn a_list_of_refused_rows_is_read_as_such_whatever_service_is_named() {
         let (links, fault) = read(source, list);
         assert_eq!(fault, None, "{source:?}");
         let link = links[0].1.as_ref().unwrap();
-        assert_eq!(
-            (link.custom_code.as_deref(), link.title.as_deref()),
-            (Some("abcd"), Some("=1+1"))
-        );
+        assert_eq!((link.code(), link.title()), (Some("abcd"), Some("=1+1")));
     }
 }

@@ -5,54 +5,38 @@ use serde_json::{Value, json};
 use super::super::link::ImportedLink;
 use super::super::note::Note;
 use super::super::source::Source;
-use crate::domain::Timestamp;
+use crate::domain::{FieldEdit, Timestamp};
+use crate::wire::{DocumentKind, Field};
 
 /// A link as its service writes it in a table: names and cells.
 pub(super) fn row(source: Source, link: &ImportedLink) -> Vec<(&'static str, String)> {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let end = link
-        .expires_at
-        .map(|end| end.to_string())
-        .unwrap_or_default();
-    let most = link
-        .max_clicks
-        .map(|most| most.to_string())
-        .unwrap_or_default();
-    let (target, code, title) = (
-        link.target_url.clone(),
-        text(&link.custom_code),
-        text(&link.title),
-    );
-    let clicks = link.clicks.to_string();
+    let mut fields = link.fields.clone();
+    let end = link.fields.expires_at.as_given();
+    let target = link.target().to_owned();
+    let code = link.code().unwrap_or_default().to_owned();
+    let title = link.title().unwrap_or_default().to_owned();
+    let clicks = link.clicks().to_string();
     match source {
-        Source::Shunt | Source::Csv => vec![
-            ("target_url", target),
-            (
-                if source == Source::Csv {
-                    "custom_code"
-                } else {
-                    "short_code"
-                },
-                code,
-            ),
-            ("expires_at", end),
-            ("max_clicks", most),
-            ("title", title),
-            ("tags", link.tags.join(",")),
-            ("forward_query", link.forward_query.to_string()),
-            ("clicks", clicks),
-            ("is_active", link.is_active.to_string()),
-        ],
+        Source::Shunt | Source::Csv => {
+            let cell = |field: &Field| match field.name {
+                "custom_code" if source == Source::Shunt => ("short_code", code.clone()),
+                name => (name, (field.value)(&mut fields).to_string()),
+            };
+            DocumentKind::Table.fields().map(cell).collect()
+        }
         Source::Kutt => vec![
             ("address", code),
             ("target", target),
             ("description", title),
             (
                 "expire_in",
-                end.replace('T', " ").trim_end_matches('Z').to_owned(),
+                end.map_or_else(String::new, Timestamp::to_string)
+                    .replace('T', " ")
+                    .trim_end_matches('Z')
+                    .to_owned(),
             ),
             ("visit_count", clicks),
-            ("banned", if link.is_active { "f" } else { "t" }.into()),
+            ("banned", if is_active(link) { "f" } else { "t" }.into()),
             ("password", String::new()),
         ],
         Source::Yourls => vec![
@@ -70,7 +54,7 @@ pub(super) fn row(source: Source, link: &ImportedLink) -> Vec<(&'static str, Str
             ("shortUrl", format!("https://s.test/{code}")),
             ("longUrl", target),
             ("title", title),
-            ("tags", link.tags.join("|")),
+            ("tags", link.tags().join("|")),
             ("visits", clicks),
         ],
         Source::Bitly => vec![
@@ -78,7 +62,7 @@ pub(super) fn row(source: Source, link: &ImportedLink) -> Vec<(&'static str, Str
             ("Custom Link", format!("https://bit.ly/{code}")),
             ("Destination URL", target),
             ("Title", title),
-            ("Tags", link.tags.join("|")),
+            ("Tags", link.tags().join("|")),
             ("Total Clicks", clicks),
         ],
         Source::Chhoto => vec![
@@ -87,41 +71,46 @@ pub(super) fn row(source: Source, link: &ImportedLink) -> Vec<(&'static str, Str
             ("hits", clicks),
             (
                 "expiry_time",
-                link.expires_at
-                    .map_or(0, Timestamp::unix_seconds)
-                    .to_string(),
+                end.map_or(0, |end| end.unix_seconds()).to_string(),
             ),
             ("notes", title),
         ],
     }
 }
 
+fn is_active(link: &ImportedLink) -> bool {
+    link.fields.is_active == FieldEdit::Set(true)
+}
+
 /// The same as JSON.
 pub(super) fn object(source: Source, link: &ImportedLink) -> Value {
     let password = false;
+    let (target, code, title) = (link.target(), link.code(), link.title());
+    let (tags, clicks) = (link.tags(), link.clicks());
+    let end = link.fields.expires_at.as_given();
     match source {
         Source::Shlink => json!({
-            "shortCode": link.custom_code, "longUrl": link.target_url, "title": link.title, "tags": link.tags,
-            "visitsSummary": { "total": link.clicks, "nonBots": 0, "bots": link.clicks }, "domain": null,
+            "shortCode": code, "longUrl": target, "title": title, "tags": tags,
+            "visitsSummary": { "total": clicks, "nonBots": 0, "bots": clicks }, "domain": null,
             "meta": {
-                "validSince": null, "validUntil": link.expires_at.map(|end| end.to_string()),
-                "maxVisits": link.max_clicks,
+                "validSince": null, "validUntil": end,
+                "maxVisits": link.fields.max_clicks,
             },
-            "forwardQuery": link.forward_query, "hasRedirectRules": false,
+            "forwardQuery": link.fields.forward_query, "hasRedirectRules": false,
         }),
         Source::Kutt => json!({
-            "address": link.custom_code, "target": link.target_url, "description": link.title, "password": password,
-            "visit_count": link.clicks, "banned": !link.is_active,
-            "expire_in": link.expires_at.map(|end| end.to_string()),
+            "address": code, "target": target, "description": title, "password": password,
+            "visit_count": clicks, "banned": !is_active(link),
+            "expire_in": end,
         }),
         Source::Bitly => json!({
-            "id": "bit.ly/3xYzAbC", "link": "https://bit.ly/3xYzAbC", "long_url": link.target_url, "archived": true,
-            "custom_bitlinks": [format!("https://bit.ly/{}", link.custom_code.as_deref().unwrap())],
-            "title": link.title, "tags": link.tags, "clicks": link.clicks,
+            "id": "bit.ly/3xYzAbC", "link": "https://bit.ly/3xYzAbC", "long_url": target, "archived": true,
+            "custom_bitlinks": [format!("https://bit.ly/{}", code.unwrap())],
+            "title": title, "tags": tags, "clicks": clicks,
         }),
         Source::Chhoto => json!({
-            "shortlink": link.custom_code, "longlink": link.target_url, "hits": link.clicks, "notes": link.title,
-            "expiry_time": link.expires_at.map_or(0, Timestamp::unix_seconds),
+            "shortlink": code, "longlink": target, "hits": clicks, "notes": title,
+            "expiry_time": end.map_or(0, |end| end.unix_seconds()),
         }),
         Source::Shunt | Source::Csv | Source::Yourls => {
             let row = row(source, link).into_iter();
@@ -134,25 +123,30 @@ pub(super) fn object(source: Source, link: &ImportedLink) -> Value {
 
 /// The part of a link that a format can hold.
 pub(super) fn kept(source: Source, is_json: bool, link: &ImportedLink) -> ImportedLink {
-    let mut kept = link.clone();
-    let has_tags = matches!(
-        source,
-        Source::Shunt | Source::Csv | Source::Shlink | Source::Bitly
-    );
-    let is_own = matches!(source, Source::Shunt | Source::Csv);
-    let is_shlink_json = source == Source::Shlink && is_json;
-    if !has_tags {
-        kept.tags.clear();
+    if matches!(source, Source::Shunt | Source::Csv) {
+        return link.clone();
     }
-    if !is_own && !is_shlink_json {
-        kept.max_clicks = None;
-        kept.forward_query = source == Source::Shlink;
+    let given = link.fields.clone();
+    let mut kept = ImportedLink::default();
+    kept.fields.target_url = given.target_url;
+    kept.fields.custom_code = given.custom_code;
+    kept.fields.title = given.title;
+    kept.fields.clicks = given.clicks;
+    if matches!(source, Source::Shlink | Source::Bitly) {
+        kept.fields.tags = given.tags;
     }
-    if !is_own && source != Source::Kutt {
-        kept.is_active = true;
+    if matches!(source, Source::Kutt | Source::Chhoto) || (source == Source::Shlink && is_json) {
+        kept.fields.expires_at = given.expires_at;
     }
-    if matches!(source, Source::Yourls | Source::Bitly) || (source == Source::Shlink && !is_json) {
-        kept.expires_at = None;
+    if source == Source::Kutt {
+        kept.fields.is_active = given.is_active;
+    }
+    if source == Source::Shlink {
+        kept.fields.forward_query = FieldEdit::Set(true);
+        if is_json {
+            kept.fields.max_clicks = given.max_clicks;
+            kept.fields.forward_query = given.forward_query;
+        }
     }
     if source == Source::Bitly {
         kept.notes = vec![(Note::SecondCode, "https://bit.ly/3xYzAbC".into())];

@@ -5,6 +5,8 @@ mod kept;
 mod order;
 mod orders;
 
+use std::collections::HashSet;
+
 use super::{LinkError, LinkService};
 use crate::domain::Principal;
 use crate::store::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, ToCount};
@@ -34,7 +36,7 @@ impl LinkService {
         let mut sorted = match &order {
             Some(order) => {
                 let (since, count) = order.newer();
-                let newer = self.links.clicks_of_links(owner.user, since, count).await?;
+                let newer = self.store.clicks_of_links(owner.user, since, count).await?;
                 Sorted::Kept(order, order.without_known(&newer))
             }
             None => self.sorted(owner, search).await?,
@@ -59,7 +61,7 @@ impl LinkService {
         let (matches, next) = steps.found();
         let ids: Vec<_> = matches.iter().map(|position| position.id).collect();
         let links = self
-            .links
+            .store
             .links_among(owner, &ids, search.filter, search.now)
             .await?;
         Ok(ToCount {
@@ -83,7 +85,7 @@ impl LinkService {
             None => search.limit + 1,
         };
         let wanted = LinkSearch { limit, ..*search };
-        let read = self.links.links_by_clicks(owner, &wanted).await?;
+        let read = self.store.links_by_clicks(owner, &wanted).await?;
         Ok(Sorted::Read(read.matches.into_iter(), read.next))
     }
 
@@ -96,15 +98,13 @@ impl LinkService {
     ) -> Result<ScannedLinks, LinkError> {
         let ids: Vec<_> = positions.iter().map(|position| position.id).collect();
         let found = self
-            .links
-            .scan_among(owner, &ids, search.filter, search.now);
+            .store
+            .scan_links_among(owner, &ids, search.filter, search.now);
         let found = found.await?;
-        let place = |at: &Position| usize::try_from(at.key).ok()?.checked_sub(1);
-        let matches = found.matches.iter().filter_map(place);
+        let matches: HashSet<_> = found.matches.iter().map(|link| link.id).collect();
+        let is_match = |position: &&Position| matches.contains(&position.id);
         Ok(ScannedLinks {
-            matches: matches
-                .filter_map(|place| positions.get(place).copied())
-                .collect(),
+            matches: positions.iter().filter(is_match).copied().collect(),
             ..found
         })
     }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::kept::{Kept, KeptOrders, MAX_BYTES};
 use super::order::Order;
 use crate::domain::{Clock, LinkFilter, Principal, UserId};
-use crate::store::{Links, StoreError, WrittenClicks};
+use crate::store::{Store, StoreError, WrittenClicks};
 
 /// Links from which on an owner has an order of their own. The database sorts fewer in a few milliseconds.
 const MANY: u32 = 10_000;
@@ -42,7 +42,7 @@ const MAX_WAITING: usize = 16;
 pub struct ClickOrders(Arc<Inner>);
 
 struct Inner {
-    links: Arc<dyn Links>,
+    store: Store,
     clock: Arc<dyn Clock>,
     /// The runtime on which database calls run.
     runtime: Handle,
@@ -58,9 +58,9 @@ type Making = Shared<BoxFuture<'static, Option<Arc<Order>>>>;
 impl ClickOrders {
     /// Has to be called on the runtime on which database calls run.
     #[must_use]
-    pub fn new(links: Arc<dyn Links>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Inner {
-            links,
+            store,
             clock,
             runtime: Handle::current(),
             kept: Mutex::default(),
@@ -82,7 +82,7 @@ impl ClickOrders {
         let kept = self.kept().get(owner.user, Instant::now());
         // That there is an order says enough of all links, and nothing of those with a tag.
         let is_narrow = filter.tag.is_some() || filter.status.is_some();
-        if (is_narrow || kept.is_none()) && !self.0.links.has_links(owner, filter, MANY).await? {
+        if (is_narrow || kept.is_none()) && !self.0.store.has_links(owner, filter, MANY).await? {
             return Ok(None);
         }
         let now = self.0.clock.now();
@@ -158,7 +158,7 @@ impl ClickOrders {
         let mut links = Vec::new();
         loop {
             let after = links.last().map(|link: &WrittenClicks| link.made);
-            let part = self.0.links.clicks_of_links(owner, after, PART).await?;
+            let part = self.0.store.clicks_of_links(owner, after, PART).await?;
             let is_last = part.len() < PART as usize;
             links.extend(part);
             if Order::bytes(links.len()) > MAX_BYTES / 4 {

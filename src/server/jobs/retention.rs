@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::runner::every;
 use crate::domain::Clock;
 use crate::links::keys_expire_before;
-use crate::store::{Administration, Kept, Links, Outbox, Store, StoreError};
+use crate::store::{Kept, Links, Outbox, Store, StoreError};
 
 /// Pause between two runs.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -30,7 +30,7 @@ pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32) {
         remove_changes(&*store.outbox).await?;
         remove_keys(&*store.links, &*clock).await?;
         remove_sessions(&store, &*clock).await?;
-        remove_audited(&*store.administration, &*clock, audit_days).await?;
+        remove_audited(&store, &*clock, audit_days).await?;
         remove_clicks(&*store.links).await
     })
     .await;
@@ -79,11 +79,7 @@ async fn remove_sessions(store: &Store, clock: &dyn Clock) -> Result<(), StoreEr
     }
 }
 
-async fn remove_audited(
-    administration: &dyn Administration,
-    clock: &dyn Clock,
-    days: u32,
-) -> Result<(), StoreError> {
+async fn remove_audited(store: &Store, clock: &dyn Clock, days: u32) -> Result<(), StoreError> {
     let before = |days: u32| clock.now().before(DAY * days);
     for (kept, before) in [
         (Kept::Addresses, before(days)),
@@ -92,7 +88,7 @@ async fn remove_audited(
     ] {
         loop {
             let started = Instant::now();
-            let removed = administration.prune(kept, before, ROWS_PER_STEP).await?;
+            let removed = store.prune_kept(kept, before, ROWS_PER_STEP).await?;
             if removed < u64::from(ROWS_PER_STEP) {
                 break;
             }

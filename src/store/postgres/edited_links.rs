@@ -1,11 +1,13 @@
 //! Edits of links in Postgres.
 
+use super::PostgresStore;
 use super::clicks::written_clicks;
-use super::links::link_of_owner;
 use super::session::Session;
-use super::{PostgresStore, link_columns};
 use crate::domain::{Link, Principal, ShortCode, Timestamp};
-use crate::store::rows::{self, LinkRow};
+use crate::store::connection::row_of_postgres;
+use crate::store::finding::{link_columns, link_to_count, of_owner};
+use crate::store::rows;
+use crate::store::sql::query;
 use crate::store::{Change, EditLink, Edited, EditedLink, StoreError, ToCount};
 
 /// A link of an owner by its code. It is locked: another change of it waits until the transaction ends.
@@ -14,13 +16,16 @@ pub(super) async fn locked_link(
     owner: Principal,
     code: &ShortCode,
 ) -> Result<Option<ToCount<Link>>, sqlx::Error> {
-    let found: Option<LinkRow> = sqlx::query_as(concat!(link_of_owner!(), " FOR UPDATE OF links"))
-        .bind(owner.user.0)
-        .bind(code.as_str())
-        .bind(owner.key.as_bytes())
-        .fetch_optional(session)
-        .await?;
-    let link = found.map(|found| rows::link_to_count(owner.user, found));
+    let find = query(concat!(
+        "SELECT ",
+        link_columns!(),
+        " FROM links WHERE ",
+        of_owner!(),
+        " AND short_code = $3 FOR UPDATE OF links"
+    ));
+    let find = find.bind(owner.user).bind(&owner.key).bind(code);
+    let found = row_of_postgres(session, find).await?;
+    let link = found.as_ref().map(|row| link_to_count(owner.user, row));
     link.transpose()
         .map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }

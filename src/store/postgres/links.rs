@@ -4,30 +4,13 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 
-use super::{PostgresStore, link_columns, not_of_deleted_user, target_columns};
-use crate::domain::{
-    Link, LinkFilter, LinkId, LinkTarget, Principal, ShortCode, Timestamp, UserId,
-};
-use crate::store::rows::{self, CountedRow, LinkRow, TargetRow};
+use super::PostgresStore;
+use crate::domain::{LinkId, Principal, ShortCode, Timestamp, UserId};
+use crate::store::rows;
 use crate::store::{
-    CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, IsExpected, LinkMade,
-    LinkSearch, Links, NewLink, Position, ScannedLinks, StoreError, ToCount, UsedKey,
-    WrittenClicks,
+    CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, IsExpected, Links,
+    NewLink, StoreError, UsedKey,
 };
-
-/// A link of an owner by its code, as it is now.
-macro_rules! link_of_owner {
-    () => {
-        concat!(
-            "SELECT ",
-            link_columns!(),
-            " FROM links WHERE short_code = $2
-             AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $3)"
-        )
-    };
-}
-
-pub(super) use link_of_owner;
 
 #[async_trait]
 impl Links for PostgresStore {
@@ -91,25 +74,6 @@ impl Links for PostgresStore {
         Ok(pruned.await?.rows_affected())
     }
 
-    async fn link_of(
-        &self,
-        owner: Principal,
-        code: &ShortCode,
-    ) -> Result<Option<ToCount<Link>>, StoreError> {
-        let found = self.pool.run(async |session| {
-            sqlx::query_as(link_of_owner!())
-                .bind(owner.user.0)
-                .bind(code.as_str())
-                .bind(owner.key.as_bytes())
-                .fetch_optional(session)
-                .await
-        });
-        let found: Option<LinkRow> = found.await?;
-        found
-            .map(|row| rows::link_to_count(owner.user, row))
-            .transpose()
-    }
-
     async fn edit_link(
         &self,
         owner: Principal,
@@ -118,181 +82,6 @@ impl Links for PostgresStore {
         now: Timestamp,
     ) -> Result<Edited, StoreError> {
         self.edit_in_transaction(owner, code, edit, now).await
-    }
-
-    async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
-        let found: Option<TargetRow> = self
-            .pool
-            .run_with_priority(async |session| {
-                sqlx::query_as(concat!(
-                    "SELECT ",
-                    target_columns!(),
-                    " FROM links WHERE short_code = $1",
-                    not_of_deleted_user!()
-                ))
-                .bind(code.as_str())
-                .fetch_optional(session)
-                .await
-            })
-            .await?;
-        found.map(rows::target).transpose()
-    }
-
-    async fn link_to_count(
-        &self,
-        code: &ShortCode,
-    ) -> Result<Option<ToCount<LinkTarget>>, StoreError> {
-        let found: Option<CountedRow> = self
-            .pool
-            .run(async |session| {
-                sqlx::query_as(concat!(
-                    "SELECT ",
-                    target_columns!(),
-                    ", EXISTS (SELECT FROM click_journal WHERE parked) FROM links WHERE short_code = $1",
-                    not_of_deleted_user!()
-                ))
-                .bind(code.as_str())
-                .fetch_optional(session)
-                .await
-            })
-            .await?;
-        found.map(rows::counted).transpose()
-    }
-
-    async fn link_made(&self, code: &ShortCode) -> Result<Option<LinkMade>, StoreError> {
-        let found: Option<(i64, Option<i64>)> = self
-            .pool
-            .run(async |session| {
-                sqlx::query_as("SELECT created_at, max_clicks FROM links WHERE short_code = $1")
-                    .bind(code.as_str())
-                    .fetch_optional(session)
-                    .await
-            })
-            .await?;
-        found.map(rows::link_made).transpose()
-    }
-
-    async fn links_made(&self) -> Result<u64, StoreError> {
-        let made: i64 = self
-            .pool
-            .run(async |session| {
-                sqlx::query_scalar(
-                    "SELECT CASE WHEN is_called THEN last_value - link_ids_left_out ELSE 0 END
-                     FROM links_id_seq, database_history",
-                )
-                .fetch_one(session)
-                .await
-            })
-            .await?;
-        Ok(made.unsigned_abs())
-    }
-
-    async fn links_of(
-        &self,
-        owner: Principal,
-        after: Option<Position>,
-        limit: u32,
-    ) -> Result<ToCount<Vec<Link>>, StoreError> {
-        let after = after.unwrap_or_else(Position::newest);
-        let found: Vec<LinkRow> = self
-            .pool
-            .run(async |session| {
-                sqlx::query_as(concat!(
-                    "SELECT ",
-                    link_columns!(),
-                    " FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $5)
-                     AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4"
-                ))
-                .bind(owner.user.0)
-                .bind(after.key)
-                .bind(after.id.number())
-                .bind(i64::from(limit))
-                .bind(owner.key.as_bytes())
-                .fetch_all(session)
-                .await
-            })
-            .await?;
-        rows::links(owner.user, found)
-    }
-
-    async fn ending_links(
-        &self,
-        owner: Principal,
-        now: Timestamp,
-        limit: u32,
-    ) -> Result<ToCount<Vec<Link>>, StoreError> {
-        let found: Vec<LinkRow> = self
-            .pool
-            .run(async |session| {
-                sqlx::query_as(concat!(
-                    "SELECT ",
-                    link_columns!(),
-                    " FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
-                     AND is_active AND removed_status IS NULL AND expires_at > $3 ORDER BY expires_at, id LIMIT $4"
-                ))
-                .bind(owner.user.0)
-                .bind(owner.key.as_bytes())
-                .bind(now.micros())
-                .bind(i64::from(limit))
-                .fetch_all(session)
-                .await
-            })
-            .await?;
-        rows::links(owner.user, found)
-    }
-
-    async fn scan_links(
-        &self,
-        owner: Principal,
-        search: &LinkSearch<'_>,
-    ) -> Result<ScannedLinks, StoreError> {
-        self.scan(owner, search).await
-    }
-
-    async fn links_by_clicks(
-        &self,
-        owner: Principal,
-        search: &LinkSearch<'_>,
-    ) -> Result<ScannedLinks, StoreError> {
-        self.by_clicks(owner, search).await
-    }
-
-    async fn scan_among(
-        &self,
-        owner: Principal,
-        ids: &[LinkId],
-        filter: &LinkFilter,
-        now: Timestamp,
-    ) -> Result<ScannedLinks, StoreError> {
-        self.scan_ids(owner, ids, filter, now).await
-    }
-
-    async fn has_links(
-        &self,
-        owner: Principal,
-        filter: &LinkFilter,
-        count: u32,
-    ) -> Result<bool, StoreError> {
-        self.owner_has(owner, filter, count).await
-    }
-
-    async fn clicks_of_links(
-        &self,
-        owner: UserId,
-        after: Option<Position>,
-        limit: u32,
-    ) -> Result<Vec<WrittenClicks>, StoreError> {
-        self.written_clicks(owner, after, limit).await
-    }
-
-    async fn links_among(
-        &self,
-        owner: Principal,
-        ids: &[LinkId],
-        filter: &LinkFilter,
-        now: Timestamp,
-    ) -> Result<ToCount<Vec<Link>>, StoreError> {
-        self.links_among_ids(owner, ids, filter, now).await
     }
 
     async fn delete_link(

@@ -2,7 +2,6 @@
 
 use super::{OpenError, StoreSettings};
 
-mod administration;
 mod bulk_links;
 mod click_limits;
 mod clicks;
@@ -16,26 +15,20 @@ mod history;
 mod ledger;
 mod links;
 mod migrate;
-mod ordered_links;
 mod outbox;
 mod owner_series;
 mod pool;
-mod removal_steps;
-mod removals;
 mod removed_details;
 mod replica;
-mod searched_links;
 mod seen;
-mod seen_rows;
 mod series;
 mod server;
-mod session;
+pub(super) mod session;
 
 use pool::Pool;
 
 pub(super) use history::{CHECKS, unchecked};
 pub(super) use seen::Seen;
-pub(super) use session::Session;
 
 pub use migrate::migrate_postgres;
 pub use replica::{PostgresReplica, WalPosition};
@@ -69,27 +62,3 @@ impl PostgresStore {
         })
     }
 }
-
-/// The columns of a `TargetRow` of `links`.
-macro_rules! target_columns {
-    () => {
-        "links.id, target_url, is_active AND removed_status IS NULL, expires_at, max_clicks IS NOT NULL, forward_query, removed_status"
-    };
-}
-
-/// Leaves out links of accounts that were deleted and whose links are not removed yet.
-macro_rules! not_of_deleted_user {
-    () => {
-        " AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = links.owner_id)"
-    };
-}
-
-/// The columns of a `LinkRow` of `links`.
-macro_rules! link_columns {
-    () => {
-        "links.id, short_code, target_url, is_active, title, tags, forward_query, links.created_at, updated_at, expires_at,
-        max_clicks, removed_status, EXISTS (SELECT FROM click_journal WHERE parked)"
-    };
-}
-
-use {link_columns, not_of_deleted_user, target_columns};

@@ -19,7 +19,9 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::server::{Connections, MARK, Server, direct_pool, has_code, options, pool};
 use super::session::Session;
-use crate::store::engine::{Connection, affected_in_postgres, rows_of_postgres};
+use crate::store::connection::{
+    Connection, affected_in_postgres, row_of_postgres, rows_of_postgres,
+};
 use crate::store::failure::{refused, unreachable};
 use crate::store::permits::{Permit, Permits, searches_at_once};
 use crate::store::sql::{Query, Row, Turn};
@@ -116,18 +118,7 @@ impl Pool {
         self.operate(Turn::WithPermit, self.is_proxied, call)
     }
 
-    /// The same for a step of a search. All searches together use a part of the connections, however many there are.
-    ///
-    /// # Errors
-    /// As [`Pool::run`].
-    pub(super) fn search<T>(
-        &self,
-        call: impl AsyncFnOnce(&mut Session) -> Result<T, sqlx::Error>,
-    ) -> impl Future<Output = Result<T, sqlx::Error>> {
-        self.operate(Turn::OfSearch, self.is_proxied, call)
-    }
-
-    /// [`Pool::search`] or [`Pool::run`].
+    /// The same, as a step of a search if it is such a step: all searches together use a part of the connections.
     ///
     /// # Errors
     /// As [`Pool::run`].
@@ -176,6 +167,18 @@ impl Pool {
             rows_of_postgres(session, query).await
         });
         Ok(rows.await?)
+    }
+
+    /// The first row of a statement.
+    ///
+    /// # Errors
+    /// As [`Pool::run`].
+    pub(in crate::store) async fn row(&self, query: Query<'_>) -> Result<Option<Row>, StoreError> {
+        let turn = query.turn();
+        let row = self.operate(turn, self.is_proxied, async |session| {
+            row_of_postgres(session, query).await
+        });
+        Ok(row.await?)
     }
 
     /// Runs a statement; returns how many rows it changed.

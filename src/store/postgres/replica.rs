@@ -15,19 +15,21 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
+use super::PostgresStore;
 use super::pool::Pool;
 use super::session::Session;
-use super::{PostgresStore, not_of_deleted_user, target_columns};
-use crate::domain::{LinkTarget, ShortCode};
+use crate::domain::{LinkId, LinkTarget, ShortCode};
+use crate::store::connection::row_of_postgres;
+use crate::store::finding::{target, target_columns, target_of};
 use crate::store::migrations::Schema;
-use crate::store::rows::{self, TargetRow};
+use crate::store::sql::query;
 use crate::store::{OpenError, StoreError, StoreSettings};
 use crate::telemetry::metrics::Connections;
 
 /// Timeline and bytes of a position of the primary, `wal.here`.
 macro_rules! position {
     () => {
-        "('x' || left(pg_walfile_name(wal.here), 8))::bit(32)::int, (wal.here - '0/0'::pg_lsn)::bigint"
+        "('x' || left(pg_walfile_name(wal.here), 8))::bit(32)::bigint AS timeline, (wal.here - '0/0'::pg_lsn)::bigint AS bytes"
     };
 }
 
@@ -38,7 +40,7 @@ const DEADLINE: Duration = Duration::from_millis(500);
 /// A place in the write-ahead log of a primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalPosition {
-    timeline: i32,
+    timeline: i64,
     /// Bytes from the beginning of the log.
     bytes: i64,
 }
@@ -126,44 +128,23 @@ impl PostgresReplica {
         &self,
         code: &ShortCode,
     ) -> Result<(Option<LinkTarget>, WalPosition), StoreError> {
-        // The position and the columns of the link, which are NULL where there is none.
-        type Row = (
-            i32,
-            i64,
-            Option<i64>,
-            Option<String>,
-            Option<bool>,
-            Option<i64>,
-            Option<bool>,
-            Option<bool>,
-            Option<i64>,
-        );
-        let row: Row = self
-            .primary
-            .pool
-            .run_with_priority(async |session| {
-                sqlx::query_as(concat!(
-                    "SELECT ",
-                    position!(),
-                    ", ",
-                    target_columns!(),
-                    " FROM pg_current_wal_insert_lsn() AS wal (here) LEFT JOIN links ON short_code = $1",
-                    not_of_deleted_user!()
-                ))
-                .bind(code.as_str())
-                .fetch_one(session)
-                .await
-            })
-            .await?;
-        let (timeline, bytes, id, target, is_active, expires_at, is_limited, forwards, removed) =
-            row;
-        let found = id.zip(target).zip(is_active).zip(is_limited).zip(forwards);
-        let link = found.map(|((((id, target), is_active), is_limited), forwards)| {
-            rows::target((
-                id, target, is_active, expires_at, is_limited, forwards, removed,
-            ))
-        });
-        Ok((link.transpose()?, WalPosition { timeline, bytes }))
+        // The columns of the link are NULL without a link.
+        let find = query(concat!(
+            "SELECT ",
+            position!(),
+            ", ",
+            target_columns!(),
+            " FROM pg_current_wal_insert_lsn() AS wal (here) LEFT JOIN live_links AS links ON short_code = $1"
+        ));
+        let row = self.primary.pool.row(find.bind(code).first()).await?;
+        let row = row.ok_or(sqlx::Error::RowNotFound)?;
+        let id: Option<LinkId> = row.get("id")?;
+        let link = id.map(|_| target(&row)).transpose()?;
+        let position = WalPosition {
+            timeline: row.get("timeline")?,
+            bytes: row.get("bytes")?,
+        };
+        Ok((link, position))
     }
 
     /// An active link on the replica, where it has replayed everything up to `at_least`. `None` means that the primary
@@ -191,20 +172,12 @@ impl PostgresReplica {
                 if is_behind {
                     return Ok((replayed, None));
                 }
-                let found: Option<TargetRow> = sqlx::query_as(concat!(
-                    "SELECT ",
-                    target_columns!(),
-                    " FROM links WHERE short_code = $1",
-                    not_of_deleted_user!()
-                ))
-                .bind(code.as_str())
-                .fetch_optional(session)
-                .await?;
+                let found = row_of_postgres(session, target_of(code)).await?;
                 Ok((replayed, found))
             })
             .await?;
         replayed.ok_or(Absent::NoReplica)?;
-        Ok(found.map(rows::target).transpose()?)
+        Ok(found.as_ref().map(target).transpose()?)
     }
 
     /// Checks whether the replica is available, and how far it lags behind. `None` where it is away.
@@ -265,9 +238,9 @@ impl PostgresReplica {
 
 /// How far this server has replayed; `None` where it is no replica.
 async fn replayed(session: &mut Session) -> Result<Option<Replayed>, sqlx::Error> {
-    type Row = (bool, Option<i32>, Option<i64>, Option<f64>);
-    let (replays, timeline, bytes, age): Row = sqlx::query_as(
-        "SELECT pg_is_in_recovery(), (pg_control_checkpoint()).timeline_id,
+    type Found = (bool, Option<i64>, Option<i64>, Option<f64>);
+    let (replays, timeline, bytes, age): Found = sqlx::query_as(
+        "SELECT pg_is_in_recovery(), (pg_control_checkpoint()).timeline_id::bigint,
              (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint,
              extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8",
     )

@@ -1,9 +1,9 @@
 //! Deletions of links in SQLite.
 
 use super::SqliteStore;
-use super::links::LINK_OF_OWNER;
 use crate::domain::{Principal, ShortCode};
-use crate::store::rows::{self, LinkRow};
+use crate::store::connection::row_of_sqlite;
+use crate::store::finding::{link_of_owner, link_to_count};
 use crate::store::{Change, Deleted, IsExpected, StoreError};
 
 impl SqliteStore {
@@ -17,16 +17,11 @@ impl SqliteStore {
         // There is one writer at a time: no edit comes in between.
         let mut transaction = writer.begin_immediate().await?;
         if let Some(is_expected) = is_expected {
-            let found: Option<LinkRow> = sqlx::query_as(LINK_OF_OWNER)
-                .bind(owner.user.0)
-                .bind(code.as_str())
-                .bind(owner.key.as_bytes())
-                .fetch_optional(&mut *transaction)
-                .await?;
+            let found = row_of_sqlite(&mut transaction, link_of_owner(&owner, code)).await?;
             let Some(found) = found else {
                 return Ok(Deleted::NotFound);
             };
-            let link = rows::link_to_count(owner.user, found)?;
+            let link = link_to_count(owner.user, &found)?;
             if !is_expected(&link.value) {
                 return Ok(Deleted::Refused);
             }

@@ -24,7 +24,6 @@ use super::migrations::Schema;
 use super::{DiskUsage, OpenError, StoreError, StoreSettings};
 use crate::domain::{Clock, io_reason};
 
-mod administration;
 mod batch;
 mod bulk_links;
 mod class_sums;
@@ -40,16 +39,11 @@ mod links;
 mod log;
 mod migrate;
 mod one_row;
-mod ordered_links;
 mod outbox;
 mod owner_series;
 mod pool;
 mod presence;
-mod removal_steps;
-mod removals;
 mod removed_details;
-mod searched_links;
-mod seen_rows;
 mod series;
 mod written_links;
 
@@ -265,27 +259,3 @@ fn lock(path: &Path) -> Result<File, OpenError> {
         Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
-
-/// The columns of a `TargetRow` of `links`.
-macro_rules! target_columns {
-    () => {
-        "id, target_url, is_active AND removed_status IS NULL, expires_at, max_clicks IS NOT NULL, forward_query, removed_status"
-    };
-}
-
-/// Leaves out links of accounts that were deleted and whose links are not removed yet.
-macro_rules! not_of_deleted_user {
-    () => {
-        " AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id)"
-    };
-}
-
-/// The columns of a `LinkRow` of `links`.
-macro_rules! link_columns {
-    () => {
-        "links.id, short_code, target_url, is_active, title, tags, forward_query, links.created_at, updated_at, expires_at,
-         max_clicks, removed_status, EXISTS (SELECT 1 FROM click_journal WHERE parked)"
-    };
-}
-
-use {link_columns, not_of_deleted_user, target_columns};

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::presence::Presence;
 use crate::store::StoreError;
-use crate::store::engine::{affected_in_sqlite, rows_of_sqlite};
+use crate::store::connection::{affected_in_sqlite, row_of_sqlite, rows_of_sqlite};
 use crate::store::failure::{of_pool, unreachable};
 use crate::store::permits::{Permit, Permits, searches_at_once};
 use crate::store::sql::{Query, Row, Turn};
@@ -125,6 +125,12 @@ impl Pool {
     pub(in crate::store) async fn rows(&self, query: Query<'_>) -> Result<Vec<Row>, StoreError> {
         let mut lease = self.lease(query.turn()).await?;
         Ok(rows_of_sqlite(&mut lease, query).await?)
+    }
+
+    /// The first row of a statement that only reads: one that writes is committed at its end.
+    pub(in crate::store) async fn row(&self, query: Query<'_>) -> Result<Option<Row>, StoreError> {
+        let mut lease = self.lease(query.turn()).await?;
+        Ok(row_of_sqlite(&mut lease, query).await?)
     }
 
     /// Runs a statement; returns how many rows it changed.

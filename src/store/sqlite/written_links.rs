@@ -2,10 +2,11 @@
 
 use super::SqliteStore;
 use super::clicks::written_clicks;
-use super::links::LINK_OF_OWNER;
 use crate::domain::{Interval, Link, Principal, ShortCode, Timestamp};
+use crate::store::connection::row_of_sqlite;
+use crate::store::finding::{link_of_owner, link_to_count};
 use crate::store::links::quota;
-use crate::store::rows::{self, LinkRow, signed, tags_as_json};
+use crate::store::rows::{self, signed, tags_as_json};
 use crate::store::{
     Change, CreateLinkError, CreatedLink, EditLink, Edited, EditedLink, NewLink, StoreError,
     ToCount,
@@ -123,19 +124,14 @@ impl SqliteStore {
     ) -> Result<Edited, StoreError> {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
-        let found: Option<LinkRow> = sqlx::query_as(LINK_OF_OWNER)
-            .bind(owner.user.0)
-            .bind(code.as_str())
-            .bind(owner.key.as_bytes())
-            .fetch_optional(&mut *transaction)
-            .await?;
+        let found = row_of_sqlite(&mut transaction, link_of_owner(&owner, code)).await?;
         let Some(found) = found else {
             return Ok(Edited::NotFound);
         };
         let ToCount {
             value: link,
             has_parked,
-        } = rows::link_to_count(owner.user, found)?;
+        } = link_to_count(owner.user, &found)?;
         let Some(properties) = edit(&link) else {
             return Ok(Edited::Refused);
         };

@@ -8,27 +8,19 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::removals::taken;
-use super::{Admin, ListQuery, Listed, Section, removal_path};
+use super::{Admin, ListPage, ListQuery, SearchForm, Section, removal_path};
 use crate::abuse::Abuse;
 use crate::domain::{SeenUser, UserId};
 use crate::http::{ApiError, QueryOf};
 use crate::links::LinkService;
 use crate::web::form::Form;
-use crate::web::page::{Frame, Site, number_of, own_page};
-
-const PATH: &str = "/app/admin/accounts";
-
-#[derive(Template)]
-#[template(path = "admin/accounts.html")]
-struct AccountsPage<'a> {
-    frame: Frame<'a>,
-    section: Section<'a>,
-    query: &'a ListQuery,
-    list: Listed<AccountRow>,
-}
+use crate::web::page::{Site, number_of, own_page};
 
 /// An account.
-struct AccountRow {
+#[derive(Template)]
+#[template(path = "admin/accounts.html")]
+struct AccountRow<'a> {
+    csrf: &'a str,
     id: i64,
     email: String,
     made: String,
@@ -40,16 +32,17 @@ struct AccountRow {
     ban_path: String,
 }
 
-impl AccountRow {
-    fn of(user: &SeenUser, own: UserId) -> Self {
+impl<'a> AccountRow<'a> {
+    fn of(user: &SeenUser, admin: &'a Admin) -> Self {
         Self {
+            csrf: admin.signed_in.owner().csrf,
             id: user.id.0,
             email: user.email.as_str().to_owned(),
             made: user.created_at.date(),
             links: number_of(user.links, "link"),
             is_admin: user.is_admin,
             is_banned: user.is_banned,
-            is_own: user.id == own,
+            is_own: user.id == admin.signed_in.principal.user,
             ban_path: removal_path("user", &user.id.0.to_string()),
         }
     }
@@ -66,15 +59,15 @@ pub(in crate::web) async fn show(
             .accounts(&admin.administrator, &query.wanted(&abuse).await?)
             .await?)
     };
-    let page = AccountsPage {
-        frame: Frame::own(&site, admin.signed_in.owner()),
-        section: Section::new(&admin, PATH),
-        list: Listed::of(found.await, &query, PATH, |user| {
-            AccountRow::of(&user, admin.signed_in.principal.user)
-        })?,
+    let form = SearchForm {
+        section: Section::ACCOUNTS,
+        label: "E-mail address",
+        has_owner: false,
         query: &query,
     };
-    own_page(StatusCode::OK, &page)
+    let row = |user| AccountRow::of(&user, &admin);
+    let page = ListPage::new(&site, &admin, form.section, &query, found.await, row)?;
+    own_page(StatusCode::OK, &page.with_form(&form)?)
 }
 
 pub(in crate::web) async fn revoke_ban(

@@ -7,23 +7,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{Admin, ListQuery, Listed, Section};
+use super::{Admin, ListPage, ListQuery, Section};
 use crate::abuse::Abuse;
 use crate::domain::AuditEntry;
 use crate::http::{ApiError, QueryOf};
-use crate::web::page::{Frame, Site, minute, own_page};
-
-const PATH: &str = "/app/admin/audit";
-
-#[derive(Template)]
-#[template(path = "admin/audit.html")]
-struct AuditPage<'a> {
-    frame: Frame<'a>,
-    section: Section<'a>,
-    list: Listed<AuditRow>,
-}
+use crate::web::page::{Site, minute, own_page};
 
 /// Something that was done.
+#[derive(Template)]
+#[template(path = "admin/audit.html")]
 struct AuditRow {
     action: String,
     subject: String,
@@ -54,10 +46,7 @@ pub(in crate::web) async fn show(
     QueryOf(query): QueryOf<ListQuery>,
 ) -> Result<Response, ApiError> {
     let found = async { Ok(abuse.audit(&query.wanted(&abuse).await?).await?) };
-    let page = AuditPage {
-        frame: Frame::own(&site, admin.signed_in.owner()),
-        section: Section::new(&admin, PATH),
-        list: Listed::of(found.await, &query, PATH, AuditRow::of)?,
-    };
+    let found = found.await;
+    let page = ListPage::new(&site, &admin, Section::AUDIT, &query, found, AuditRow::of)?;
     own_page(StatusCode::OK, &page)
 }

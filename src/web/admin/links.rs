@@ -7,24 +7,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{Admin, ListQuery, Listed, Section, removal_path};
+use super::{Admin, ListPage, ListQuery, SearchForm, Section, removal_path};
 use crate::abuse::Abuse;
 use crate::domain::{RemovalStatus, SeenLink};
 use crate::http::{ApiError, QueryOf};
-use crate::web::page::{Frame, Site, minute, own_page};
-
-const PATH: &str = "/app/admin/links";
-
-#[derive(Template)]
-#[template(path = "admin/links.html")]
-struct LinksPage<'a> {
-    frame: Frame<'a>,
-    section: Section<'a>,
-    query: &'a ListQuery,
-    list: Listed<FoundLinkRow>,
-}
+use crate::web::page::{Site, minute, own_page};
 
 /// A link.
+#[derive(Template)]
+#[template(path = "admin/links.html")]
 struct FoundLinkRow {
     code: String,
     target: String,
@@ -71,11 +62,13 @@ pub(in crate::web) async fn show(
             .links(&admin.administrator, &query.wanted(&abuse).await?)
             .await?)
     };
-    let page = LinksPage {
-        frame: Frame::own(&site, admin.signed_in.owner()),
-        section: Section::new(&admin, PATH),
-        list: Listed::of(found.await, &query, PATH, FoundLinkRow::of)?,
+    let form = SearchForm {
+        section: Section::LINKS,
+        label: "Code, target or title",
+        has_owner: true,
         query: &query,
     };
-    own_page(StatusCode::OK, &page)
+    let found = found.await;
+    let page = ListPage::new(&site, &admin, form.section, &query, found, FoundLinkRow::of)?;
+    own_page(StatusCode::OK, &page.with_form(&form)?)
 }

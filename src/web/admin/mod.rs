@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use askama::Template;
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
 use super::link_list::refused_text;
-use super::page::Site;
+use super::page::{Frame, Site, html};
 use super::session::SignedIn;
 use crate::abuse::{Abuse, Administrator};
 use crate::accounts::Accounts;
@@ -24,15 +25,6 @@ pub(super) mod reports;
 
 /// Entries of a page.
 const PER_PAGE: u32 = 50;
-
-/// The pages of administration, and their names.
-const SECTIONS: [(&str, &str); 5] = [
-    ("/app/admin", "Removals"),
-    ("/app/admin/reports", "Reports"),
-    ("/app/admin/links", "Links"),
-    ("/app/admin/accounts", "Accounts"),
-    ("/app/admin/audit", "Audit"),
-];
 
 /// The administrator who is signed in, whose role was just looked up. Any other account is refused.
 pub(super) struct Admin {
@@ -64,23 +56,32 @@ where
     }
 }
 
-/// What every page of administration shows.
-struct Section<'a> {
-    csrf: &'a str,
+/// A page of administration.
+#[derive(Clone, Copy)]
+struct Section {
     path: &'static str,
+    name: &'static str,
+    title: &'static str,
 }
 
-impl<'a> Section<'a> {
-    fn new(admin: &'a Admin, path: &'static str) -> Self {
-        let csrf = admin.signed_in.owner().csrf;
-        Self { csrf, path }
-    }
+impl Section {
+    const REMOVALS: Self = Self::new("/app/admin", "Removals", "Administration");
+    const REPORTS: Self = Self::new("/app/admin/reports", "Reports", "Reports");
+    const LINKS: Self = Self::new("/app/admin/links", "Links", "Links of all accounts");
+    const ACCOUNTS: Self = Self::new("/app/admin/accounts", "Accounts", "Accounts");
+    const AUDIT: Self = Self::new("/app/admin/audit", "Audit", "Audit");
 
-    /// Path and name of each page, and whether it is the current page.
-    fn all(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
-        let path = self.path;
-        let sections = SECTIONS.into_iter();
-        sections.map(move |(each, name)| (each, name, each == path))
+    /// All of them, in their order.
+    const ALL: [Self; 5] = [
+        Self::REMOVALS,
+        Self::REPORTS,
+        Self::LINKS,
+        Self::ACCOUNTS,
+        Self::AUDIT,
+    ];
+
+    const fn new(path: &'static str, name: &'static str, title: &'static str) -> Self {
+        Self { path, name, title }
     }
 }
 
@@ -133,36 +134,68 @@ impl ListQuery {
     }
 }
 
-/// A part of a list as a page shows it.
-struct Listed<T> {
-    rows: Vec<T>,
+/// A page with a part of a list, newest first.
+#[derive(Template)]
+#[template(path = "admin/list.html")]
+struct ListPage<'a> {
+    frame: Frame<'a>,
+    section: Section,
+    /// What was done just now.
+    said: &'static str,
+    /// The form above the list, as HTML.
+    form: String,
+    /// The entries, as HTML.
+    rows: Vec<String>,
     /// The address of the next part.
     next: Option<String>,
     /// Why the list is missing, in the API's own words.
     fault: Option<String>,
 }
 
-impl<T> Listed<T> {
-    fn of<E>(
-        found: Result<Newest<E>, ApiError>,
+impl<'a> ListPage<'a> {
+    /// A page with what was found; with the reason why nothing was, if that is the client's to know.
+    fn new<E, R: Template>(
+        site: &'a Site,
+        admin: &'a Admin,
+        section: Section,
         query: &ListQuery,
-        path: &str,
-        row: impl Fn(E) -> T,
+        found: Result<Newest<E>, ApiError>,
+        row: impl Fn(E) -> R,
     ) -> Result<Self, ApiError> {
-        match found {
-            Ok(found) => Ok(Self {
-                rows: found.entries.into_iter().map(row).collect(),
-                next: found.next.map(|before| query.next(path, before)),
-                fault: None,
-            }),
-            Err(error) if error.status().is_server_error() => Err(error),
-            Err(error) => Ok(Self {
-                rows: Vec::new(),
-                next: None,
-                fault: Some(error.detail().to_owned()),
-            }),
-        }
+        let (found, fault) = match found {
+            Ok(found) => (found, None),
+            Err(error) if error.status().is_server_error() => return Err(error),
+            Err(error) => (Newest::default(), Some(error.detail().to_owned())),
+        };
+        let rows = found.entries.into_iter().map(|entry| html(&row(entry)));
+        Ok(Self {
+            frame: Frame::own(site, admin.signed_in.owner()),
+            section,
+            said: "",
+            form: String::new(),
+            rows: rows.collect::<Result<_, _>>()?,
+            next: found.next.map(|before| query.next(section.path, before)),
+            fault,
+        })
     }
+
+    /// The same with a form above the list.
+    fn with_form(self, form: &impl Template) -> Result<Self, ApiError> {
+        let form = html(form)?;
+        Ok(Self { form, ..self })
+    }
+}
+
+/// The form of a search.
+#[derive(Template)]
+#[template(path = "admin/search.html")]
+struct SearchForm<'a> {
+    section: Section,
+    /// What is searched.
+    label: &'static str,
+    /// Whether it asks for an account, too.
+    has_owner: bool,
+    query: &'a ListQuery,
 }
 
 /// The address of the form for a removal with these two in it.

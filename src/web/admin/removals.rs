@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{Admin, ListQuery, Listed, Section, removal_path};
+use super::{Admin, ListPage, ListQuery, Section, removal_path};
 use crate::abuse::{Abuse, AbuseError};
 use crate::domain::{InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget};
 use crate::http::removals::settle;
@@ -15,23 +15,14 @@ use crate::http::{ApiError, QueryOf};
 use crate::links::{LinkError, LinkService};
 use crate::store::Change;
 use crate::web::form::Form;
-use crate::web::page::{Frame, Site, minute, number_of, own_page, see_other};
+use crate::web::page::{Site, minute, number_of, own_page, see_other};
 use crate::web::questions::{Question, asked};
 
-const PATH: &str = "/app/admin";
-
+/// A removal.
 #[derive(Template)]
 #[template(path = "admin/removals.html")]
-struct RemovalsPage<'a> {
-    frame: Frame<'a>,
-    section: Section<'a>,
-    said: &'static str,
-    form: RemovalForm,
-    list: Listed<RemovalRow>,
-}
-
-/// A removal.
-struct RemovalRow {
+struct RemovalRow<'a> {
+    csrf: &'a str,
     id: i64,
     kind: &'static str,
     value: String,
@@ -46,9 +37,10 @@ struct RemovalRow {
     is_by_hand: bool,
 }
 
-impl RemovalRow {
-    fn of(removal: Removal) -> Self {
+impl<'a> RemovalRow<'a> {
+    fn of(removal: Removal, admin: &'a Admin) -> Self {
         Self {
+            csrf: admin.signed_in.owner().csrf,
             id: removal.id.0,
             is_by_hand: removal.kind != "blocklist",
             kind: match removal.kind.as_str() {
@@ -71,6 +63,14 @@ impl RemovalRow {
             is_running: removal.is_running,
         }
     }
+}
+
+/// The form for a removal, on its page.
+#[derive(Template)]
+#[template(path = "admin/removal_form.html")]
+struct FormCard<'a> {
+    csrf: &'a str,
+    form: &'a RemovalForm,
 }
 
 /// The form for a removal.
@@ -209,20 +209,17 @@ async fn page(
     status: StatusCode,
 ) -> Result<Response, ApiError> {
     let found = async { Ok(abuse.removals(&query.wanted(abuse).await?).await?) };
-    let page = RemovalsPage {
-        frame: Frame::own(site, admin.signed_in.owner()),
-        section: Section::new(admin, PATH),
-        said: match query.done.as_str() {
-            "removed" => "Removed.",
-            "revoked" => "Revoked.",
-            "unbanned" => "The account may log in again.",
-            "none" => "It was already revoked.",
-            _ => "",
-        },
-        form,
-        list: Listed::of(found.await, query, PATH, RemovalRow::of)?,
+    let row = |removal| RemovalRow::of(removal, admin);
+    let mut page = ListPage::new(site, admin, Section::REMOVALS, query, found.await, row)?;
+    page.said = match query.done.as_str() {
+        "removed" => "Removed.",
+        "revoked" => "Revoked.",
+        "unbanned" => "The account may log in again.",
+        "none" => "It was already revoked.",
+        _ => "",
     };
-    own_page(status, &page)
+    let csrf = admin.signed_in.owner().csrf;
+    own_page(status, &page.with_form(&FormCard { csrf, form: &form })?)
 }
 
 /// Asks whether to remove what the form names.

@@ -7,26 +7,18 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::{Admin, ListQuery, Listed, Section, removal_path};
+use super::{Admin, ListPage, ListQuery, Section, removal_path};
 use crate::abuse::{Abuse, AbuseError};
 use crate::domain::{RemovalStatus, Report};
 use crate::http::{ApiError, QueryOf};
 use crate::web::form::Form;
-use crate::web::page::{Frame, Site, minute, own_page, see_other};
-
-const PATH: &str = "/app/admin/reports";
-
-#[derive(Template)]
-#[template(path = "admin/reports.html")]
-struct ReportsPage<'a> {
-    frame: Frame<'a>,
-    section: Section<'a>,
-    said: &'static str,
-    list: Listed<ReportRow>,
-}
+use crate::web::page::{Site, minute, own_page, see_other};
 
 /// A report.
-struct ReportRow {
+#[derive(Template)]
+#[template(path = "admin/reports.html")]
+struct ReportRow<'a> {
+    csrf: &'a str,
     id: i64,
     code: String,
     target: String,
@@ -37,10 +29,11 @@ struct ReportRow {
     remove_path: String,
 }
 
-impl ReportRow {
-    fn of(report: Report) -> Self {
+impl<'a> ReportRow<'a> {
+    fn of(report: Report, admin: &'a Admin) -> Self {
         let code = report.code.to_string();
         Self {
+            csrf: admin.signed_in.owner().csrf,
             id: report.id,
             remove_path: removal_path("link", &code),
             code,
@@ -60,15 +53,12 @@ pub(in crate::web) async fn show(
     QueryOf(query): QueryOf<ListQuery>,
 ) -> Result<Response, ApiError> {
     let found = async { Ok(abuse.reports(&query.wanted(&abuse).await?).await?) };
-    let page = ReportsPage {
-        frame: Frame::own(&site, admin.signed_in.owner()),
-        section: Section::new(&admin, PATH),
-        said: match query.done.as_str() {
-            "closed" => "The report is closed.",
-            "none" => "This report was already closed.",
-            _ => "",
-        },
-        list: Listed::of(found.await, &query, PATH, ReportRow::of)?,
+    let row = |report| ReportRow::of(report, &admin);
+    let mut page = ListPage::new(&site, &admin, Section::REPORTS, &query, found.await, row)?;
+    page.said = match query.done.as_str() {
+        "closed" => "The report is closed.",
+        "none" => "This report was already closed.",
+        _ => "",
     };
     own_page(StatusCode::OK, &page)
 }

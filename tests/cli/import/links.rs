@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::support::{Copy, all_links, import};
+use super::support::{Copy, all_links, import, own_link};
 use crate::cli::support::{Person, Service};
 
 #[test]
@@ -24,11 +24,15 @@ fn links_keep_their_codes_their_clicks_and_all_their_fields() {
         ("max_clicks", 1_000.into()),
         ("title", "=Title".into()),
         ("tags", json!(["print", "2099"])),
-        ("forward_query", true.into()),
         ("clicks", 5.into()),
         ("is_active", false.into()),
     ] {
         assert_eq!(link[name], value, "{name}");
+    }
+    for (column, cell) in own_link() {
+        if let Ok(flag) = cell.parse::<bool>() {
+            assert_eq!(link[&column], flag, "{column}");
+        }
     }
     assert_eq!(copy.left(), Vec::<String>::new());
 }
@@ -62,12 +66,26 @@ fn refused_links_are_listed_and_can_be_imported_when_they_are_corrected() {
         "{finished:?}"
     );
     let refused = copy.beside(".refused.csv");
-    let expected = [
-        "line,reason,target_url,short_code,expires_at,max_clicks,title,tags,forward_query,clicks,is_active,starts_at,has_password",
-        "2,keyword: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link a new code,\
-         https://example.org/ozh,ozh,,,Ozh,,false,42,true,,",
-    ];
-    assert_eq!(refused, expected);
+    let own = own_link();
+    let columns: Vec<_> = own.iter().map(|(column, _)| column.as_str()).collect();
+    let columns = columns.join(",").replace("custom_code", "short_code");
+    let header = format!("line,reason,{columns},starts_at,has_password");
+    // A field that the other service does not have is that of a new link.
+    let cells = own.iter().map(|(column, cell)| match column.as_str() {
+        "target_url" => "https://example.org/ozh",
+        "custom_code" => "ozh",
+        "title" => "Ozh",
+        "clicks" => "42",
+        "is_active" => "true",
+        _ if cell.parse::<bool>().is_ok() => "false",
+        _ => "",
+    });
+    let cells: Vec<_> = cells.collect();
+    let reason = "keyword: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link a new code";
+    assert_eq!(
+        refused,
+        [header, format!("2,{reason},{},,", cells.join(","))]
+    );
     let corrected = Copy::with(
         "corrected.csv",
         refused.join("\n").replace(",ozh,", ",ozh-2019,").as_bytes(),

@@ -44,6 +44,27 @@ impl Copy {
     }
 }
 
+/// The columns of `own.csv`, and the cells of its first link, which has a value in each.
+pub(super) fn own_link() -> Vec<(String, String)> {
+    let mut table = csv::Reader::from_path(sample("own.csv")).unwrap();
+    let columns = table.headers().unwrap().clone();
+    let link = table.records().next().unwrap().unwrap();
+    let cells = columns.iter().zip(&link);
+    cells
+        .map(|(column, cell)| (column.to_owned(), cell.to_owned()))
+        .collect()
+}
+
+/// A table with this link, whose row may be longer than the header line.
+pub(super) fn table(columns: &[String], cells: &[String]) -> Vec<u8> {
+    let mut table = csv::WriterBuilder::new()
+        .flexible(true)
+        .from_writer(Vec::new());
+    table.write_record(columns).unwrap();
+    table.write_record(cells).unwrap();
+    table.into_inner().unwrap()
+}
+
 /// Imports a file as a person.
 pub(super) fn import(person: &Person, file: &Path, from: &str, more: &[&str]) -> Finished {
     person.runs(&[&["import", file.to_str().unwrap(), "--from", from], more].concat())

@@ -3,8 +3,9 @@
 use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 
+use crate::domain::FieldEdit;
 use crate::import::{
-    COLUMNS, Encoding, ImportedLink, ReadLink, Source, TakesLinks, guarded, read_file,
+    Encoding, ImportedLink, ReadLink, Source, TakesLinks, columns, guarded, read_file,
 };
 
 const SOURCES: [Source; 7] = [
@@ -64,10 +65,10 @@ fn list_of(links: &[ReadLink]) -> Vec<u8> {
     let mut list = csv::WriterBuilder::new()
         .flexible(true)
         .from_writer(Vec::new());
-    list.write_record(["line", "reason"].iter().chain(&COLUMNS))
+    list.write_record(["line", "reason"].iter().copied().chain(columns()))
         .expect("a header line");
     for link in links {
-        let code = link.link.custom_code.as_deref().unwrap_or_default();
+        let code = link.link.code().unwrap_or_default();
         let cells = link.cells(code).into_iter();
         let cells = cells.map(|cell| match str::from_utf8(&cell) {
             Ok(text) => guarded(text).into_owned().into_bytes(),
@@ -129,7 +130,8 @@ fn import(data: &[u8], start: &[u8]) {
         if before.fault.is_none() {
             let (mut before, after) = (before.link.clone(), after.link.clone());
             // An empty code is none.
-            before.custom_code = before.custom_code.filter(|code| !code.is_empty());
+            let code = before.fields.custom_code.given();
+            before.fields.custom_code = FieldEdit::set_if(code.filter(|code| !code.is_empty()));
             assert_eq!(before, after);
         }
     }

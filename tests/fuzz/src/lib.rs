@@ -24,4 +24,4 @@ mod urls;
 
 pub use heads::fast_path;
 pub use imports::{csv, json};
-pub use urls::{blocklist, forward_query, own_path, target};
+pub use urls::{blocklist, visitor_query, own_path, target};

@@ -88,7 +88,7 @@ fn pairs(query: &str) -> Option<Vec<(String, String)>> {
 }
 
 /// With a visitor's query a link leads to the same place of the same host, with the parameters that the `url` crate would give it.
-pub fn forward_query(data: &[u8]) {
+pub fn visitor_query(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == b'\n');
     let parts = (parts.next(), parts.next());
     let (Some(Ok(raw)), Some(Ok(query))) =

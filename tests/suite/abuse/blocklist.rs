@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{account, admin, becomes, id_of, is_removed, remove, send, status_of};
-use crate::support::{App, Backend, Mode, Response, eventually, refused};
+use crate::support::{App, Backend, Mode, Response, eventually, links, refused};
 
 const REFUSED: &str = "target_url: must not lead to a target that this service refuses";
 
@@ -66,7 +66,8 @@ async fn a_target_on_the_list_is_refused_everywhere(mode: Mode) {
 
 /// Makes a link that adds its visitor's query.
 async fn forwarding(app: &App, token: &str, target: &str, max_clicks: Option<u32>) -> String {
-    let body = json!({ "target_url": target, "forward_query": true, "max_clicks": max_clicks });
+    let mut body = links::forwarding(target);
+    body["max_clicks"] = json!(max_clicks);
     let made = send(app, Method::POST, token, "/urls/shorten", &body).await;
     assert_eq!(made.status, 200, "{made:?}");
     made.json()["short_code"].as_str().unwrap().to_owned()
@@ -189,7 +190,7 @@ async fn every_spelling_of_a_listed_url_is_refused_and_removed(mode: Mode) {
     app.server_only().await;
 }
 
-async fn links_are_removed_and_put_back_with_the_list(mode: Mode) {
+async fn links_are_removed_and_restored_with_the_list(mode: Mode) {
     let (app, folder) = with_list(mode, "").await;
     let path = folder.path().join("blocklist");
     let (admin, token) = (admin(&app).await, app.register().await);
@@ -249,13 +250,13 @@ async fn every_spelling_of_a_listed_url_is_refused_and_removed_in_production() {
 }
 
 #[tokio::test]
-async fn links_are_removed_and_put_back_with_the_list_embedded() {
-    links_are_removed_and_put_back_with_the_list(Mode::Embedded).await;
+async fn links_are_removed_and_restored_with_the_list_embedded() {
+    links_are_removed_and_restored_with_the_list(Mode::Embedded).await;
 }
 
 #[tokio::test]
-async fn links_are_removed_and_put_back_with_the_list_in_production() {
-    links_are_removed_and_put_back_with_the_list(Mode::Production).await;
+async fn links_are_removed_and_restored_with_the_list_in_production() {
+    links_are_removed_and_restored_with_the_list(Mode::Production).await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::support::both_modes;
 const REFUSED: &str = "target_url: must not lead to a target that this service refuses";
 
 both_modes! {
-    async fn all_links_to_a_removed_host_are_removed_and_put_back(app) {
+    async fn all_links_to_a_removed_host_are_removed_and_restored(app) {
         let (admin, token) = (admin(app).await, app.register().await);
         let mut bad = Vec::new();
         for target in ["https://bad.example/a", "http://BAD.example:8080/", "https://bad.example./", "https://www.bad.example/"] {

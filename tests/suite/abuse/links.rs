@@ -57,7 +57,7 @@ both_modes! {
         assert_eq!(listed[0]["status"], "removed");
     }
 
-    async fn a_link_whose_removal_is_taken_back_is_as_its_owner_had_it(app) {
+    async fn a_link_whose_removal_is_revoked_is_as_its_owner_had_it(app) {
         let (admin, token) = (admin(app).await, app.register().await);
         let on = app.shorten(&token, "https://example.org/").await;
         let off = app.shorten(&token, "https://example.org/").await;
@@ -75,7 +75,7 @@ both_modes! {
         assert_eq!(status_of(app, &token, &off).await, "inactive");
     }
 
-    async fn a_link_that_two_removals_cover_needs_both_taken_back(app) {
+    async fn a_link_that_two_removals_cover_needs_both_revoked(app) {
         let (admin, token) = (admin(app).await, app.register().await);
         let code = app.shorten(&token, "https://twice.example/").await;
         let link = id_of(&remove(app, &admin, "link", &code, 410).await);

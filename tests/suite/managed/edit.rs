@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{make, patch, show};
-use crate::support::{App, Mode, Response, both_modes};
+use crate::support::{App, Mode, Response, both_modes, links};
 
 both_modes! {
     async fn an_edit_is_felt_at_once_and_keeps_the_clicks(app) {
@@ -29,10 +29,7 @@ both_modes! {
 
     async fn fields_that_are_not_named_stay_and_null_takes_a_value_away(app) {
         let token = app.register().await;
-        let made = make(app, &token, &json!({
-            "target_url": "https://example.org/", "custom_code": "patched", "title": "one", "tags": ["a", "b"],
-            "max_clicks": 9, "expires_at": "2090-01-31T18:00:00+01:00", "forward_query": true,
-        })).await;
+        let made = make(app, &token, &links::with_every_field("https://example.org/", "patched")).await;
         assert_eq!(made.status, 200, "{}", made.text);
         let first = made.json();
         let same = patch(app, &token, "patched", &json!({})).await;
@@ -42,12 +39,15 @@ both_modes! {
             .filter(|(field, value)| first[field.as_str()] != **value).map(|(field, _)| field.clone()).collect();
         assert_eq!(changed, ["tags", "updated_at"]);
         assert_ne!(tagged.header("etag"), made.header("etag"));
-        let nothing = json!({"title": null, "tags": null, "max_clicks": null, "expires_at": null, "forward_query": null});
+        let nothing: Value = links::fields().into_iter().map(|(field, _)| (field.to_owned(), Value::Null)).collect();
         let cleared = patch(app, &token, "patched", &nothing).await.json();
-        assert_eq!(cleared["tags"], json!([]));
-        assert_eq!(cleared["forward_query"], json!(false));
-        for field in ["title", "max_clicks", "expires_at"] {
-            assert_eq!(cleared[field], Value::Null, "{field}");
+        for (field, value) in links::fields() {
+            let nothing = match value {
+                Value::Array(_) => json!([]),
+                Value::Bool(_) => json!(false),
+                _ => Value::Null,
+            };
+            assert_eq!(cleared[field], nothing, "{field}");
         }
         assert_eq!(show(app, &token, "patched").await.json(), cleared);
     }

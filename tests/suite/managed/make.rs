@@ -1,10 +1,9 @@
 //! Making links, and what is refused.
 
 use serde_json::{Value, json};
-use shunt::domain::Timestamp;
 
-use super::{in_seconds, make, send, show};
-use crate::support::both_modes;
+use super::{make, send, show};
+use crate::support::{Response, both_modes, links};
 use reqwest::Method;
 
 const YEARS: &str = "expires_at: must be in the years 0 to 9999, up to 9999-12-30T22:00:00Z, such as 2027-01-31T18:00:00+01:00";
@@ -29,33 +28,20 @@ both_modes! {
 
     async fn a_link_has_all_that_its_owner_gave_it(app) {
         let token = app.register().await;
-        let end = in_seconds(3_600);
-        let made = make(app, &token, &json!({
-            "target_url": "https://example.org/a",
-            "custom_code": "Spring-sale_26",
-            "expires_at": end,
-            "max_clicks": 1_000,
-            "title": "Spring säle",
-            "tags": ["print", "north"],
-            "forward_query": true,
-        })).await;
+        let made = make(app, &token, &links::with_every_field("https://example.org/a", "Spring-sale_26")).await;
         assert_eq!(made.status, 200, "{}", made.text);
         let link = made.json();
         let fields: Vec<_> = link.as_object().unwrap().keys().cloned().collect();
-        assert_eq!(fields.len(), 14, "{fields:?}");
+        assert_eq!(fields.len(), 9 + links::fields().len(), "{fields:?}");
         let base = &app.server.base;
         for (field, value) in [
             ("short_code", json!("Spring-sale_26")),
             ("short_url", json!(format!("{base}/Spring-sale_26"))),
             ("target_url", json!("https://example.org/a")),
-            ("title", json!("Spring säle")),
-            ("tags", json!(["print", "north"])),
             ("clicks", json!(0)),
             ("is_active", json!(true)),
             ("status", json!("active")),
-            ("max_clicks", json!(1_000)),
-            ("forward_query", json!(true)),
-        ] {
+        ].into_iter().chain(links::fields()) {
             assert_eq!(link[field], value, "{field}");
         }
         assert_eq!(link["created_at"], link["updated_at"]);
@@ -65,20 +51,33 @@ both_modes! {
         assert_eq!((shown.status.as_u16(), shown.text.as_str()), (200, made.text.as_str()));
         assert_eq!(shown.header("etag"), made.header("etag"));
         assert_eq!(shown.header("link"), shortlink);
-        let expires: Timestamp = link["expires_at"].as_str().unwrap().parse().unwrap();
-        assert_eq!(Ok(expires), end.parse());
     }
 
     async fn the_query_takes_the_same_parameters_and_the_plain_answer_has_five_fields(app) {
         let token = app.register().await;
-        let query = "target_url=https%3A%2F%2Fexample.org%2F&custom_code=by-query&title=&tags=a,%20b&max_clicks=5&forward_query=false";
+        let query = "target_url=https%3A%2F%2Fexample.org%2F&custom_code=by-query&title=&tags=a,%20b&max_clicks=5";
         let made = send(app, Method::POST, &token, &format!("/urls/shorten?{query}"), &json!({})).await;
         assert_eq!(made.status, 200, "{}", made.text);
         let fields: Vec<_> = made.json().as_object().unwrap().keys().cloned().collect();
         assert_eq!(fields, ["clicks", "id", "is_active", "short_code", "target_url"]);
         let full = show(app, &token, "by-query").await.json();
         assert_eq!((&full["tags"], &full["title"], &full["max_clicks"]), (&json!(["a", "b"]), &Value::Null, &json!(5)));
-        assert_eq!((&full["expires_at"], &full["forward_query"]), (&Value::Null, &json!(false)));
+        assert_eq!(full["expires_at"], Value::Null);
+        let mut query = form_urlencoded::Serializer::new("target_url=https%3A%2F%2Fexample.org%2F&custom_code=by-texts".to_owned());
+        for (field, value) in links::fields() {
+            let text = match &value {
+                Value::String(text) => text.clone(),
+                Value::Array(words) => words.iter().map(|word| word.as_str().unwrap()).collect::<Vec<_>>().join(","),
+                other => other.to_string(),
+            };
+            query.append_pair(field, &text);
+        }
+        let made = send(app, Method::POST, &token, &format!("/urls/shorten?{}", query.finish()), &json!({})).await;
+        assert_eq!(made.status, 200, "{}", made.text);
+        let full = show(app, &token, "by-texts").await.json();
+        for (field, value) in links::fields() {
+            assert_eq!(full[field], value, "{field}");
+        }
     }
 
     async fn an_end_in_a_query_may_have_its_plus_as_it_is(app) {
@@ -122,9 +121,14 @@ both_modes! {
         ] {
             send(app, Method::POST, &token, "/urls/shorten", &body).await.is_error(422, detail);
         }
+        let (names, flags): (Vec<_>, Vec<_>) = links::fields().into_iter().map(|(field, value)| (field, value.is_boolean().then_some(field))).unzip();
+        for flag in flags.into_iter().flatten() {
+            let query = format!("/urls/shorten?target_url=https%3A%2F%2Fexample.org&{flag}=yes");
+            send(app, Method::POST, &token, &query, &json!({})).await.is_error(422, &format!("{flag}: must be true or false"));
+        }
+        let known = format!("short_code: is not known here; known names are target_url, custom_code, {}, view", names.join(", "));
         for (query, detail) in [
-            ("target_url=https%3A%2F%2Fexample.org&short_code=mine", "short_code: is not known here; known names are target_url, custom_code, expires_at, max_clicks, title, tags, forward_query, view"),
-            ("target_url=https%3A%2F%2Fexample.org&forward_query=yes", "forward_query: must be true or false"),
+            ("target_url=https%3A%2F%2Fexample.org&short_code=mine", &*known),
             ("target_url=https%3A%2F%2Fexample.org&max_clicks=-1", "max_clicks: must be a whole number from 1 to 9007199254740991"),
             ("custom_code=mine", "target_url: query parameter is required"),
         ] {
@@ -134,6 +138,61 @@ both_modes! {
         send(app, Method::POST, &token, both, &json!({"target_url": target})).await
             .is_error(422, "body: must be left out where the query has the parameters");
         assert_eq!(app.get_as(&token, "/urls/my").await.text, "[]\n");
+    }
+
+    /// In the order in which documents have their fields, but for values that cannot be read at all.
+    async fn of_several_invalid_fields_every_document_names_the_same_one_first(app) {
+        let token = app.register().await;
+        app.shorten(&token, "https://example.org/").await;
+        let code = app.get_as(&token, "/urls/my").await.json()[0]["short_code"].as_str().unwrap().to_owned();
+        let long = "x".repeat(300);
+        let (unreadable, rules) = (
+            [("expires_at", "soon"), ("max_clicks", "-1")],
+            [("target_url", "nowhere"), ("custom_code", "."), ("title", &*long), ("tags", &*long)],
+        );
+        let all: Vec<_> = unreadable.into_iter().chain(rules).collect();
+        for (at, (first, bad)) in all.iter().enumerate() {
+            for (second, also_bad) in &all[at + 1..] {
+                // JSON has the later field first, but for two values that cannot be read.
+                let pairs = match (*first, *second) {
+                    ("expires_at", "max_clicks") => [(*first, *bad), (*second, *also_bad)],
+                    _ => [(*second, *also_bad), (*first, *bad)],
+                };
+                let of = |name: &str| pairs.iter().find(|(field, _)| *field == name).map(|(_, bad)| *bad);
+                let target = of("target_url").unwrap_or("https://example.org/");
+                let json: Vec<_> = pairs.iter().map(|(field, bad)| match *field {
+                    "tags" => format!("\"tags\": [\"{bad}\"]"),
+                    "max_clicks" => format!("\"max_clicks\": {bad}"),
+                    field => format!("\"{field}\": \"{bad}\""),
+                }).collect();
+                let json = json.join(", ");
+                let object = match of("target_url") {
+                    Some(_) => format!("{{{json}}}"),
+                    None => format!("{{{json}, \"target_url\": \"{target}\"}}"),
+                };
+                let further: Vec<_> = pairs.iter().filter(|(field, _)| *field != "target_url").collect();
+                let query: Vec<_> = further.iter().map(|(field, bad)| format!("&{field}={bad}")).collect();
+                let names: Vec<_> = further.iter().map(|(field, _)| format!(",{field}")).collect();
+                let cells: Vec<_> = further.iter().map(|(_, bad)| format!(",{bad}")).collect();
+                let post = |path: &str, kind: &str, body: String| {
+                    Response::of(app.request(Method::POST, path).bearer_auth(&token).header("content-type", kind).body(body))
+                };
+                let is_named = |detail: &Value, document: &str| {
+                    let detail = detail.as_str().unwrap_or_default();
+                    assert!(detail.starts_with(&format!("{first}: ")), "{document}, {first} and {second}: {detail}");
+                };
+                is_named(&post("/urls/shorten", "application/json", object.clone()).await.json()["detail"], "JSON");
+                let query = format!("/urls/shorten?target_url={target}{}", query.concat());
+                is_named(&post(&query, "application/json", String::new()).await.json()["detail"], "query");
+                is_named(&post("/urls/bulk", "application/json", format!("[{object}]")).await.json()[0]["detail"], "bulk");
+                let table = format!("target_url{}\n{target}{}\n", names.concat(), cells.concat());
+                is_named(&post("/urls/bulk", "text/csv", table).await.json()[0]["detail"], "table");
+                if of("custom_code").is_none() {
+                    let patch = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token).body(object);
+                    is_named(&Response::of(patch).await.json()["detail"], "patch");
+                }
+            }
+        }
     }
 
     async fn a_code_is_taken_now_and_for_others_for_ever(app) {

@@ -110,7 +110,7 @@ both_modes! {
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
     }
 
-    async fn a_link_is_found_removed_and_taken_back(app) {
+    async fn a_link_is_found_and_removed_and_its_removal_is_revoked(app) {
         let owner = app.register().await;
         let code = app.shorten(&owner, "https://needle.example/a").await;
         let mut admin = administrator(app).await;

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use shunt::domain::{Clock, OwnHost, SystemClock, Timestamp};
+use shunt::http::paths::is_reserved;
 use shunt::import::{ReadLink, TakesLinks, Unreadable};
 
-use super::check;
 use super::pending::Pending;
 use super::source_file::ReadBytes;
 use super::state::Fingerprint;
@@ -31,7 +31,7 @@ pub(super) trait Destination {
 
 /// Takes the links of a file.
 pub(super) struct Importer<D> {
-    own_host: Option<OwnHost>,
+    own_host: OwnHost,
     now: Timestamp,
     has_new_codes: bool,
     bytes: ReadBytes,
@@ -48,7 +48,7 @@ pub(super) struct Importer<D> {
 impl<D: Destination> Importer<D> {
     /// Before the first link. With new codes, a link whose code cannot be used here gets another one.
     pub(super) fn new(
-        own_host: Option<OwnHost>,
+        own_host: OwnHost,
         has_new_codes: bool,
         bytes: ReadBytes,
         destination: D,
@@ -99,21 +99,18 @@ impl<D: Destination> Importer<D> {
             return Ok(());
         }
         read.link = read.link.created_before_its_end(self.now);
-        let mut refusal = read.fault.clone();
-        if refusal.is_none() {
-            refusal = check::refusal(&read, self.own_host.as_ref(), self.now);
-        }
+        let mut refusal = read.refusal(&self.own_host, self.now);
         let mut old_code = None;
-        match check::fault_of_code(&read) {
+        match read.refusal_of_code(is_reserved) {
             Some(_) if self.has_new_codes && read.fault.is_none() => {
-                old_code = read.link.custom_code.take();
+                old_code = std::mem::take(&mut read.link.fields.custom_code).given();
             }
             Some(fault) if refusal.is_none() => {
                 refusal = Some(format!("{fault}; --new-codes gives the link a new code"));
             }
             _ => {}
         }
-        let drawn = read.link.custom_code.is_none().then_some(0);
+        let drawn = read.link.code().is_none().then_some(0);
         self.batch_bytes += content.len();
         self.batch.push(Pending {
             number,

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use shunt::domain::OwnHost;
 use shunt::import::{OtherPages, Source};
 
 use super::output::{self, harmless};
@@ -21,7 +22,6 @@ use super::output_file::is_dash;
 use super::{Api, Failure, ServiceArgs};
 
 mod bulk;
-mod check;
 mod drawing;
 mod dry_run;
 mod importer;
@@ -80,6 +80,7 @@ fn dry_run(args: ImportArgs) -> Result<(), Failure> {
     let encoding = file.encoding();
     let json = args.service.json;
     let host = args.service.server.own_host();
+    let host = host.unwrap_or_else(OwnHost::unknown);
     let bar = ProgressBar::new(file.size())?;
     let api = Api::new(args.service)?;
     let token = api.token();
@@ -141,8 +142,9 @@ fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
     }
     check_list(&lists.refused, &args.file)?;
     let sender = Sender::new(settling, &bar, state, progress, &lists)?;
-    // The service checks the targets: its public host may be another one than that of `--server`.
-    let mut importer = Importer::new(None, args.new_codes, file.bytes(), sender);
+    // The service's public host may be another one than that of `--server`.
+    let host = OwnHost::unknown();
+    let mut importer = Importer::new(host, args.new_codes, file.bytes(), sender);
     let read = file.read(args.from.format(), &mut importer);
     let ended = importer.end(read);
     bar.end();

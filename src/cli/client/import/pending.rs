@@ -43,7 +43,7 @@ impl Pending {
     /// The code that the link has in the file.
     pub(super) fn code_in_file(&self) -> &str {
         let drawn = self.drawn.is_some();
-        let kept = self.read.link.custom_code.as_deref().filter(|_| !drawn);
+        let kept = self.read.link.code().filter(|_| !drawn);
         self.old_code.as_deref().or(kept).unwrap_or_default()
     }
 }
@@ -57,11 +57,11 @@ pub(super) fn count(pending: &Pending, may_be_of_this_import: bool, tally: &mut 
     let link = &pending.read.link;
     tally.imported += 1;
     match pending.was_there {
-        None => tally.clicks = tally.clicks.saturating_add(link.clicks),
-        Some(own) if own >= link.clicks && may_be_of_this_import => {
-            tally.clicks = tally.clicks.saturating_add(link.clicks);
+        None => tally.clicks = tally.clicks.saturating_add(link.clicks()),
+        Some(own) if own >= link.clicks() && may_be_of_this_import => {
+            tally.clicks = tally.clicks.saturating_add(link.clicks());
         }
-        Some(own) if own < link.clicks => tally.without_clicks += 1,
+        Some(own) if own < link.clicks() => tally.without_clicks += 1,
         Some(_) => {}
     }
     let kinds: BTreeSet<Note> = link.notes.iter().map(|(note, _)| *note).collect();

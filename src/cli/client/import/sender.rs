@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use shunt::import::COLUMNS;
+use shunt::import::columns;
 
 use super::dry_run::SHOWN;
 use super::importer::Destination;
@@ -20,7 +20,7 @@ const LEFT_BEHIND: [&str; 4] = ["line", "short_code", "what", "value"];
 
 /// Columns of the list of refused links: those of an export besides, so that it can be corrected and imported.
 fn refused_columns() -> Vec<&'static str> {
-    [&["line", "reason"][..], &COLUMNS].concat()
+    [vec!["line", "reason"], columns()].concat()
 }
 
 /// Sends batches, in the order of the file.
@@ -91,9 +91,9 @@ impl<'a> Sender<'a> {
             return self.refused.add(&cells);
         }
         let link = &pending.read.link;
-        let code = link.custom_code.clone().unwrap_or_default().into_bytes();
+        let code = link.code().unwrap_or_default().as_bytes().to_vec();
         if let Some(old_code) = &pending.old_code {
-            let target = link.target_url.clone().into_bytes();
+            let target = link.target().as_bytes().to_vec();
             let cells = [
                 place.clone(),
                 old_code.clone().into_bytes(),

@@ -1,5 +1,6 @@
 //! What the service says to the links of a batch: made, there already, another code needed, or refused.
 
+use shunt::domain::FieldEdit;
 use shunt::wire::LinkBody;
 
 use super::bulk::{Bulk, Outcome};
@@ -54,9 +55,7 @@ impl Settling<'_> {
             settled.was_repeated |= was_repeated;
             let taken = links.iter().zip(&outcomes);
             let taken = taken.filter(|(_, outcome)| outcome.status == TAKEN);
-            let codes: Vec<_> = taken
-                .filter_map(|(link, _)| link.custom_code.as_deref())
-                .collect();
+            let codes: Vec<_> = taken.filter_map(|(link, _)| link.code()).collect();
             let mut own_links = self.bulk.own_links(&codes)?.into_iter();
             let mut again = Vec::new();
             for (at, outcome) in open.into_iter().zip(outcomes) {
@@ -87,7 +86,8 @@ impl Settling<'_> {
     fn draw_code(&self, pending: &mut Pending) {
         if let Some(attempt) = pending.drawn {
             let code = self.drawing.code(pending, attempt);
-            pending.read.link.custom_code = Some(code.as_str().to_owned());
+            let code = FieldEdit::Set(code.as_str().to_owned());
+            pending.read.link.fields.custom_code = code;
             pending.drawn = Some(attempt + 1);
         }
     }
@@ -103,7 +103,7 @@ fn outcome_of(pending: &Pending, outcome: Outcome, own: Option<LinkBody>) -> Lin
         // A batch whose response was lost is sent again, and its links are there then. A drawn code is the user's only if
         // this very link got it, whatever its target is by now.
         (TAKEN, Some(own))
-            if pending.drawn.is_some() || own.target_url == pending.read.link.target_url =>
+            if pending.drawn.is_some() || own.target_url == pending.read.link.target() =>
         {
             LinkOutcome::There(own.clicks)
         }

@@ -1,0 +1,273 @@
+//! The values of a link's properties.
+
+use std::fmt::{self, Display, Formatter};
+
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Why a property is refused; its text is for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidProperty {
+    /// Over 200 characters.
+    #[error("title: must be at most 200 characters long")]
+    LongTitle,
+    /// A control character in a title.
+    #[error("title: must not contain control characters")]
+    ControlInTitle,
+    /// Over 20 tags.
+    #[error("tags: must be at most 20")]
+    ManyTags,
+    /// Over 50 characters in one tag.
+    #[error("tags: must be at most 50 characters long each")]
+    LongTag,
+    /// A control character in a tag.
+    #[error("tags: must not contain control characters")]
+    ControlInTag,
+    /// A comma in one tag of an array.
+    #[error("tags: must not contain commas")]
+    CommaInTag,
+    /// No number of clicks.
+    #[error("max_clicks: must be a whole number from 1 to 9007199254740991")]
+    MaxClicks,
+    /// No number of clicks that were counted.
+    #[error("clicks: must be a whole number from 0 to 9007199254740991")]
+    StartingClicks,
+}
+
+/// A link's name: 1 to 200 characters, without control characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Title(Box<str>);
+
+impl Title {
+    const MAX_CHARS: usize = 200;
+
+    /// An empty title means no title.
+    ///
+    /// # Errors
+    /// [`InvalidProperty`] says which rule it breaks.
+    pub fn parse(raw: &str) -> Result<Option<Self>, InvalidProperty> {
+        if raw.chars().any(char::is_control) {
+            return Err(InvalidProperty::ControlInTitle);
+        }
+        if raw.chars().count() > Self::MAX_CHARS {
+            return Err(InvalidProperty::LongTitle);
+        }
+        Ok(Self::from_stored(raw))
+    }
+
+    /// A title from the database; an empty title means no title.
+    #[must_use]
+    pub fn from_stored(raw: &str) -> Option<Self> {
+        (!raw.is_empty()).then(|| Self(raw.into()))
+    }
+
+    /// The title as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Up to 20 different tags of up to 50 characters, in the order in which they were given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tags(pub(super) Vec<String>);
+
+impl Tags {
+    const MAX: usize = 20;
+    const MAX_CHARS: usize = 50;
+
+    /// Checks tags that a client gave. White space around a tag is dropped, as are empty and repeated tags.
+    ///
+    /// # Errors
+    /// [`InvalidProperty`] says which rule they break.
+    pub fn parse<'a>(raw: impl IntoIterator<Item = &'a str>) -> Result<Self, InvalidProperty> {
+        let mut tags = Vec::<String>::new();
+        for tag in raw {
+            if tag.chars().any(char::is_control) {
+                return Err(InvalidProperty::ControlInTag);
+            }
+            if tag.contains(',') {
+                return Err(InvalidProperty::CommaInTag);
+            }
+            let tag = tag.trim();
+            if tag.chars().count() > Self::MAX_CHARS {
+                return Err(InvalidProperty::LongTag);
+            }
+            if !tag.is_empty() && !tags.iter().any(|known| known == tag) {
+                if tags.len() == Self::MAX {
+                    return Err(InvalidProperty::ManyTags);
+                }
+                tags.push(tag.to_owned());
+            }
+        }
+        Ok(Self(tags))
+    }
+
+    /// The same for tags with commas between.
+    ///
+    /// # Errors
+    /// As [`Tags::parse`].
+    pub fn parse_list(raw: &str) -> Result<Self, InvalidProperty> {
+        Self::parse(raw.split(','))
+    }
+
+    /// Tags from the database.
+    #[must_use]
+    pub fn from_stored(tags: Vec<String>) -> Self {
+        Self(tags)
+    }
+
+    /// The tags.
+    #[must_use]
+    pub fn as_slice(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl Display for Tags {
+    /// With commas between.
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.join(","))
+    }
+}
+
+/// A number of redirects after which a link ends: 1 to 2^53 - 1, the whole numbers that every JSON parser keeps exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct MaxClicks(u64);
+
+impl MaxClicks {
+    /// The largest.
+    pub const LAST: u64 = (1 << 53) - 1;
+
+    /// # Errors
+    /// [`InvalidProperty::MaxClicks`] for 0 and for numbers past 2^53 - 1.
+    pub fn parse(number: u64) -> Result<Self, InvalidProperty> {
+        let is_valid = (1..=Self::LAST).contains(&number);
+        is_valid
+            .then_some(Self(number))
+            .ok_or(InvalidProperty::MaxClicks)
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl Display for MaxClicks {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Clicks that another service counted for a link: 0 to 2^53 - 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct StartingClicks(u64);
+
+impl StartingClicks {
+    /// # Errors
+    /// [`InvalidProperty::StartingClicks`] for numbers past 2^53 - 1.
+    pub fn parse(number: u64) -> Result<Self, InvalidProperty> {
+        let is_valid = number <= MaxClicks::LAST;
+        is_valid
+            .then_some(Self(number))
+            .ok_or(InvalidProperty::StartingClicks)
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl Display for StartingClicks {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Reads a number of JSON from `least` to 2^53 - 1.
+struct WholeNumber {
+    least: u64,
+}
+
+impl Visitor<'_> for WholeNumber {
+    type Value = u64;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let (least, last) = (self.least, MaxClicks::LAST);
+        write!(formatter, "a whole number from {least} to {last}")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<u64, E> {
+        let is_valid = (self.least..=MaxClicks::LAST).contains(&number);
+        let refused = || E::invalid_value(Unexpected::Unsigned(number), &self);
+        is_valid.then_some(number).ok_or_else(refused)
+    }
+}
+
+impl<'de> Deserialize<'de> for MaxClicks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = deserializer.deserialize_u64(WholeNumber { least: 1 });
+        number.map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for StartingClicks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = deserializer.deserialize_u64(WholeNumber { least: 0 });
+        number.map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn each_refusal_names_its_field() {
+        let long = "é".repeat(201);
+        assert_eq!(Title::parse(&long), Err(InvalidProperty::LongTitle));
+        assert!(Title::parse(&long[2..]).is_ok());
+        assert_eq!(Title::parse("a\nb"), Err(InvalidProperty::ControlInTitle));
+        let many = (0..21).map(|number| number.to_string());
+        let many: Vec<_> = many.collect();
+        let all = || many.iter().map(String::as_str);
+        assert_eq!(Tags::parse(all()), Err(InvalidProperty::ManyTags));
+        assert!(Tags::parse(all().take(20)).is_ok());
+        assert_eq!(Tags::parse(["a,b"]), Err(InvalidProperty::CommaInTag));
+        assert_eq!(
+            Tags::parse(["x".repeat(51).as_str()]),
+            Err(InvalidProperty::LongTag)
+        );
+        assert_eq!(MaxClicks::parse(0), Err(InvalidProperty::MaxClicks));
+        assert_eq!(MaxClicks::parse(1 << 53), Err(InvalidProperty::MaxClicks));
+        assert!(MaxClicks::parse((1 << 53) - 1).is_ok());
+    }
+
+    #[test]
+    fn white_space_around_tags_and_repetitions_are_dropped() {
+        let tags = Tags::parse_list(" spring sale ,print,, print").unwrap();
+        assert_eq!(tags.as_slice(), ["spring sale", "print"]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_title_is_kept_as_given_or_refused(raw in "\\PC{0,210}|.{0,20}") {
+            if let Ok(title) = Title::parse(&raw) {
+                prop_assert_eq!(title.as_ref().map_or("", Title::as_str), raw);
+            }
+        }
+
+        #[test]
+        fn accepted_tags_are_read_from_their_own_text(raw in ".{0,80}") {
+            if let Ok(tags) = Tags::parse_list(&raw) {
+                prop_assert_eq!(Tags::parse_list(&tags.to_string()), Ok(tags));
+            }
+        }
+    }
+}

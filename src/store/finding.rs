@@ -1,0 +1,202 @@
+//! Finding a link by its code.
+//!
+//! What is read of a link is said here only: a further field is a column more, and a line more in [`link`]. A field that a
+//! redirect needs is a column of [`target_columns`] and a line of [`target`], too.
+
+use super::sql::{Query, Row, query, query_of_each};
+use super::{LinkMade, Store, StoreError, ToCount};
+use crate::domain::{Link, LinkProperties, LinkTarget, Principal, ShortCode, UserId};
+
+/// What a redirect needs of a row of `links`.
+macro_rules! target_columns {
+    () => {
+        "links.id, target_url, is_active, forward_query, expires_at, max_clicks, removed_status"
+    };
+}
+
+/// Whether clicks have to be settled before they are counted.
+macro_rules! has_parked {
+    () => {
+        "EXISTS (SELECT 1 FROM click_journal WHERE parked) AS has_parked"
+    };
+}
+
+/// All that is read of a row of `links`.
+macro_rules! link_columns {
+    () => {
+        concat!(
+            $crate::store::finding::target_columns!(),
+            ", short_code, title, tags, links.created_at, updated_at, ",
+            $crate::store::finding::has_parked!()
+        )
+    };
+}
+
+/// The same, for statements that are put together.
+pub(super) const LINK_COLUMNS: &str = link_columns!();
+
+/// That a row is of the account `$1`, which has the key `$2`.
+macro_rules! of_owner {
+    () => {
+        "owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)"
+    };
+}
+
+pub(super) use {has_parked, link_columns, of_owner, target_columns};
+
+impl Store {
+    /// What a redirect needs of the link with this code, active or not. Goes before operations for which no redirect
+    /// waits.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
+        let found = self.engine.read_one(target_of(code).first()).await?;
+        found.as_ref().map(target).transpose()
+    }
+
+    /// The same, read in order to count the link's clicks.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn link_to_count(
+        &self,
+        code: &ShortCode,
+    ) -> Result<Option<ToCount<LinkTarget>>, StoreError> {
+        let find = query(concat!(
+            "SELECT ",
+            target_columns!(),
+            ", ",
+            has_parked!(),
+            " FROM live_links AS links WHERE short_code = $1"
+        ));
+        let found = self.engine.read_one(find.bind(code)).await?;
+        let to_count = found.as_ref().map(|row| to_count(target(row)?, Some(row)));
+        to_count.transpose()
+    }
+
+    /// When the link with this code was made, and with which limit.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn link_made(&self, code: &ShortCode) -> Result<Option<LinkMade>, StoreError> {
+        let find = query("SELECT created_at, max_clicks FROM links WHERE short_code = $1");
+        let found = self.engine.read_one(find.bind(code)).await?;
+        let made = found.map(|row| {
+            Ok(LinkMade {
+                at: row.get("created_at")?,
+                max_clicks: row.get("max_clicks")?,
+            })
+        });
+        made.transpose()
+    }
+
+    /// A link of this owner, read in order to count its clicks.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn link_of(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+    ) -> Result<Option<ToCount<Link>>, StoreError> {
+        let found = self.engine.read_one(link_of_owner(&owner, code)).await?;
+        let to_count = found.as_ref().map(|row| link_to_count(owner.user, row));
+        to_count.transpose()
+    }
+
+    /// How many links were made, deleted ones included: as many codes are in use, or may never be used again. About so: a
+    /// link whose creation failed may be among them. Costs the same with any number of links.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn links_made(&self) -> Result<u64, StoreError> {
+        // The number that was drawn last.
+        let find = query_of_each(
+            "SELECT CASE WHEN is_called THEN last_value - link_ids_left_out ELSE 0 END AS made
+             FROM links_id_seq, database_history",
+            "SELECT seq AS made FROM sqlite_sequence WHERE name = 'links'",
+        );
+        let found = self.engine.read_one(find).await?;
+        let made: Option<i64> = found.map(|row| row.get("made")).transpose()?;
+        Ok(made.unwrap_or_default().unsigned_abs())
+    }
+}
+
+/// What a redirect needs of the link with a code.
+pub(super) fn target_of(code: &ShortCode) -> Query<'_> {
+    let find = query(concat!(
+        "SELECT ",
+        target_columns!(),
+        " FROM live_links AS links WHERE short_code = $1"
+    ));
+    find.bind(code)
+}
+
+/// A link of an owner, as it is now.
+pub(super) fn link_of_owner<'q>(owner: &'q Principal, code: &'q ShortCode) -> Query<'q> {
+    let find = query(concat!(
+        "SELECT ",
+        link_columns!(),
+        " FROM links WHERE ",
+        of_owner!(),
+        " AND short_code = $3"
+    ));
+    find.bind(owner.user).bind(&owner.key).bind(code)
+}
+
+/// What was read, with what one of its rows says of parked batches.
+fn to_count<T>(value: T, row: Option<&Row>) -> Result<ToCount<T>, StoreError> {
+    let has_parked = row.map(|row| row.get("has_parked")).transpose()?;
+    Ok(ToCount {
+        value,
+        has_parked: has_parked.unwrap_or_default(),
+    })
+}
+
+pub(super) fn link_to_count(owner: UserId, row: &Row) -> Result<ToCount<Link>, StoreError> {
+    to_count(link(owner, row)?, Some(row))
+}
+
+pub(super) fn links(owner: UserId, rows: &[Row]) -> Result<ToCount<Vec<Link>>, StoreError> {
+    let links = rows.iter().map(|row| link(owner, row));
+    to_count(links.collect::<Result<_, _>>()?, rows.first())
+}
+
+/// A link of this owner: its readers ask for links of one owner only, so the column is not read.
+fn link(owner: UserId, row: &Row) -> Result<Link, StoreError> {
+    let created_at = row.get("created_at")?;
+    let updated_at: Option<_> = row.get("updated_at")?;
+    Ok(Link {
+        id: row.get("id")?,
+        code: row.get("short_code")?,
+        owner,
+        properties: LinkProperties {
+            target: row.get("target_url")?,
+            is_active: row.get("is_active")?,
+            title: row.get("title")?,
+            tags: row.get("tags")?,
+            expires_at: row.get("expires_at")?,
+            max_clicks: row.get("max_clicks")?,
+            forward_query: row.get("forward_query")?,
+        },
+        created_at,
+        updated_at: updated_at.unwrap_or(created_at),
+        removed: row.get("removed_status")?,
+    })
+}
+
+pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
+    let removed: Option<_> = row.get("removed_status")?;
+    let is_active: bool = row.get("is_active")?;
+    let max_clicks: Option<i64> = row.get("max_clicks")?;
+    Ok(LinkTarget {
+        id: row.get("id")?,
+        target: row.get("target_url")?,
+        is_active: is_active && removed.is_none(),
+        removed,
+        expires_at: row.get("expires_at")?,
+        is_limited: max_clicks.is_some(),
+        forward_query: row.get("forward_query")?,
+    })
+}

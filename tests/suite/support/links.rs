@@ -1,0 +1,48 @@
+//! Links for tests that need every field of a link, whichever fields there are, or a link with a certain behaviour.
+
+use serde_json::{Value, json};
+
+/// The fields that an owner may set besides target and code, in the order of documents, each with a value that is not its default.
+pub(crate) fn fields() -> Vec<(&'static str, Value)> {
+    vec![
+        ("expires_at", json!("2999-01-01T00:00:00.123457Z")),
+        ("max_clicks", json!(1_000)),
+        ("title", json!("Spring säle")),
+        ("tags", json!(["print", "north"])),
+        ("forward_query", json!(true)),
+    ]
+}
+
+/// The same as arguments of `shunt shorten`, and the arguments of `shunt edit` that take them away.
+pub(crate) const ARGUMENTS: [&str; 9] = [
+    "--expiry",
+    "30d",
+    "--max-clicks",
+    "9",
+    "--title",
+    "Sale",
+    "--tag",
+    "print",
+    "--forward-query",
+];
+pub(crate) const NO_ARGUMENTS: [&str; 5] = [
+    "--no-expiry",
+    "--no-max-clicks",
+    "--no-title",
+    "--no-tags",
+    "--no-forward-query",
+];
+
+/// A new link with all of these fields.
+pub(crate) fn with_every_field(target: &str, code: &str) -> Value {
+    let mut link = json!({"target_url": target, "custom_code": code});
+    for (field, value) in fields() {
+        link[field] = value;
+    }
+    link
+}
+
+/// A new link that adds a visitor's query to its target.
+pub(crate) fn forwarding(target: &str) -> Value {
+    json!({"target_url": target, "forward_query": true})
+}
