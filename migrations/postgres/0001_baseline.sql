@@ -208,9 +208,10 @@ CREATE TABLE link_changes (
     published_at bigint
 );
 -- Whoever deletes a link takes its change out again once it is published, however many others are still unpublished.
-CREATE INDEX link_changes_short_code ON link_changes (short_code);
+CREATE INDEX link_changes_short_code ON link_changes (short_code, number);
 CREATE INDEX link_changes_changed_in ON link_changes (changed_in);
 CREATE INDEX link_changes_unpublished ON link_changes (number) WHERE published_at IS NULL;
+CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes WHERE published_at IS NULL;
 
 -- Deleted links that may have clicks in link_clicks. A background job removes those by rising id, in small batches that wait
 -- for no flush. A flush that saw the link just before may write its row once more, so each link is looked at again a

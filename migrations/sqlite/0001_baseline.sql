@@ -156,6 +156,7 @@ CREATE TABLE link_changes (
 ) STRICT;
 -- Whoever deletes a link takes its change out again once it is published, however many others are still unpublished.
 CREATE INDEX link_changes_short_code ON link_changes (short_code);
+CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes;
 
 -- Whoever changes or deletes a link, also by hand, tells the service through the outbox. The code of a deleted link is
 -- retired, whoever deleted the link or its owner; that of a removed link has no owner any more.

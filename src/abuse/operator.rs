@@ -38,8 +38,9 @@ impl Abuse {
     pub async fn finish(&self, id: RemovalId) {
         let finished = async {
             while self.work_on(id).await?.is_some() {}
-            let outbox = &self.store.outbox;
-            while !outbox.is_alone() && !outbox.unpublished_changes(0, 1).await?.is_empty() {
+            while !self.store.has_one_process()
+                && !self.store.unpublished_changes(0, 1).await?.is_empty()
+            {
                 sleep(PAUSE).await;
             }
             Ok::<_, StoreError>(())

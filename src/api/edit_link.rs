@@ -27,7 +27,7 @@ use crate::wire::{FullLinkBody, LinkPatch};
     patch, path = "/urls/{short_code}", tag = "links", operation_id = "edit",
     params(
         CodeParameter,
-        ("If-Match" = Option<String>, Header, description = "Revisions from an `ETag`: the link is changed in one of these states alone"),
+        ("If-Match" = Option<String>, Header, description = "Revisions from an `ETag`: the link is changed only in one of these states"),
     ),
     request_body(content = LinkPatch, content_type = "application/merge-patch+json"),
     security(("bearer" = [])),

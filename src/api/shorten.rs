@@ -32,7 +32,7 @@ use crate::wire::{LinkBody, LinkObject, LinkQuery};
         ("Idempotency-Key" = Option<String>, Header, description = "The same key gives the same link and response for a day, however often the request is sent",
             pattern = "^[ -~]{1,255}$"),
     ),
-    request_body(content = Option<LinkObject>, description = "The parameters, where they are not in the query"),
+    request_body(content = Option<LinkObject>, description = "The parameters, if they are not in the query"),
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The link is created", body = LinkBody, headers(
@@ -102,9 +102,10 @@ fn ask(
     own_host: &OwnHost,
 ) -> Result<Asked, ApiError> {
     let QueryOf(query) = query?;
+    query.check().map_err(ApiError::invalid)?;
     let body = match body {
         Err(_) | Ok(OptionalJsonBody(Some(_))) if query.has_link() => {
-            let detail = "body: must be left out where the query has the parameters";
+            let detail = "body: must be left out if the query has the parameters";
             return Err(ApiError::invalid(detail));
         }
         body => body?.0,

@@ -21,7 +21,7 @@ use crate::redirect::{Redirect, RedirectError, Redirected};
 pub(super) enum RedirectResponses {
     /// The link's target
     #[response(status = 302, headers(
-        ("Location" = String, description = "Where the link leads, as a URI (RFC 3986): its `target_url`, with an international host in punycode and with every character that a URI must not contain percent-encoded; with `forward_query`, the visitor's query is added. At most 8192 bytes"),
+        ("Location" = String, description = "Where the link leads, as a URI (RFC 3986): its `target_url`, with an international host in punycode and with every character that a URI must not contain percent-encoded; if the link forwards queries, with the visitor's query. At most 8192 bytes"),
         ("Cache-Control" = String, description = "`private, no-store`: a redirect from a cache would be a lost click"),
     ))]
     Redirected,

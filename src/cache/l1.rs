@@ -112,8 +112,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::link::{LinkEnd, UsedUp};
-    use crate::domain::{LinkId, Location, RedirectOptions, Shard};
+    use crate::domain::{LinkId, LinkTarget, Shard, TargetUrl};
 
     const TTL: Duration = Duration::from_secs(15);
 
@@ -124,16 +123,9 @@ mod tests {
     }
 
     fn link(number: usize) -> Arc<CachedLink> {
-        Arc::new(CachedLink {
-            id: LinkId::parse(i64::try_from(number).unwrap() + 1).unwrap(),
-            shard: Shard::ONLY,
-            location: Location::parse("https://example.com/").unwrap(),
-            is_active: true,
-            removed: None,
-            end: LinkEnd::NEVER,
-            options: RedirectOptions::default(),
-            used_up: UsedUp::default(),
-        })
+        let id = LinkId::parse(i64::try_from(number).unwrap() + 1).unwrap();
+        let target = TargetUrl::from_stored("https://example.com/");
+        Arc::new(CachedLink::new(&LinkTarget::of(id, target), Shard::ONLY))
     }
 
     #[test]

@@ -215,20 +215,12 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::cache::link::{LinkEnd, UsedUp};
-    use crate::domain::{LinkId, Location, RedirectOptions, Shard};
+    use crate::domain::{LinkId, LinkTarget, Shard, TargetUrl};
 
     fn link() -> CachedLink {
-        CachedLink {
-            id: LinkId::parse(1).unwrap(),
-            shard: Shard::ONLY,
-            location: Location::parse("https://example.com/").unwrap(),
-            is_active: true,
-            removed: None,
-            end: LinkEnd::NEVER,
-            options: RedirectOptions::default(),
-            used_up: UsedUp::default(),
-        }
+        let id = LinkId::parse(1).unwrap();
+        let target = TargetUrl::from_stored("https://example.com/");
+        CachedLink::new(&LinkTarget::of(id, target), Shard::ONLY)
     }
 
     #[tokio::test]

@@ -3,14 +3,13 @@
 //! An acknowledgement of Redis says where link changes stand, one of the journal does not. So an instance reads the changes in
 //! the database before it answers a redirect without Redis. Without Redis at all, it reads them twice a second.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
 use crate::cache::LinkCache;
 use crate::domain::ShortCode;
-use crate::store::{ChangePosition, Outbox, StoreError};
+use crate::store::{ChangePosition, Store, StoreError};
 
 /// Changes that are applied one by one; past that all links are dropped from memory.
 const MAX_CHANGES: u32 = 1_000;
@@ -20,7 +19,7 @@ const MAX_GAP: Duration = Duration::from_mins(5);
 
 /// Follows the changes of links in the database.
 pub struct LinkChanges {
-    outbox: Arc<dyn Outbox>,
+    store: Store,
     cache: LinkCache,
     followed: Mutex<Followed>,
 }
@@ -42,9 +41,9 @@ struct Followed {
 impl LinkChanges {
     /// Applies changes to this cache.
     #[must_use]
-    pub fn new(outbox: Arc<dyn Outbox>, cache: LinkCache) -> Self {
+    pub fn new(store: Store, cache: LinkCache) -> Self {
         Self {
-            outbox,
+            store,
             cache,
             followed: Mutex::default(),
         }
@@ -86,7 +85,7 @@ impl LinkChanges {
         let asked = Instant::now();
         let known = applied.filter(|applied| asked.duration_since(applied.asked) < MAX_GAP);
         let position = known.map(|known| &known.position);
-        let read = self.outbox.changes_since(position, MAX_CHANGES).await?;
+        let read = self.store.changes_since(position, MAX_CHANGES).await?;
         if position.is_none() {
             self.cache.clear_process().await;
             self.cache.note_read(&before);
@@ -110,7 +109,7 @@ impl LinkChanges {
     /// When the database is away.
     pub async fn now(&self) -> Result<Reading, StoreError> {
         let asked = Instant::now();
-        let position = self.outbox.changes_since(None, 0).await?.position;
+        let position = self.store.changes_since(None, 0).await?.position;
         Ok(Reading { position, asked })
     }
 

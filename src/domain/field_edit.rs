@@ -25,7 +25,7 @@ impl<T: Clone> FieldEdit<T> {
 }
 
 impl<T> FieldEdit<T> {
-    /// The same of a parsed value; one that is parsed to nothing is taken away.
+    /// The same of a parsed value; a value that is parsed to nothing is taken away.
     ///
     /// # Errors
     /// Those of `parse`.
@@ -43,7 +43,7 @@ impl<T> FieldEdit<T> {
     /// The new value; `None` if the value stays.
     ///
     /// # Errors
-    /// What `cleared` returns, where the value is taken away.
+    /// What `cleared` returns if the value is taken away.
     pub fn value<E>(self, cleared: impl FnOnce() -> Result<T, E>) -> Result<Option<T>, E> {
         match self {
             Self::Keep => Ok(None),
@@ -90,7 +90,7 @@ impl<T> From<Option<T>> for FieldEdit<T> {
     }
 }
 
-/// A field that is there, perhaps as `null`; one that is not there is the default of its struct.
+/// A field that is there, perhaps as `null`. For a field that is not there, its struct has the default.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for FieldEdit<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Option::deserialize(deserializer).map(Self::from)

@@ -90,9 +90,9 @@ impl Link {
 /// What an owner asks for.
 #[derive(Clone, Debug)]
 pub struct LinkRequest {
-    /// What the link is to be.
+    /// What the owner sets.
     pub properties: LinkProperties,
-    /// The code of the owner's choice; without one it is drawn.
+    /// The code of the owner's choice; without it, a code is drawn.
     pub custom_code: Option<CustomCode>,
     /// Clicks that another service counted for it.
     pub clicks: u64,
@@ -106,13 +106,13 @@ pub struct LinkRequest {
 pub enum LinkStatus {
     /// It redirects.
     Active,
-    /// Its owner switched it off.
+    /// Its owner paused it.
     Inactive,
-    /// Its time is over.
+    /// It has expired.
     Expired,
-    /// It has redirected as often as it may.
+    /// Its click limit is reached.
     UsedUp,
-    /// The service's administrators took it away.
+    /// The service's administrators removed it.
     Removed,
 }
 
@@ -150,7 +150,7 @@ pub struct LinkTarget {
     pub id: LinkId,
     /// Where it leads.
     pub target: TargetUrl,
-    /// An inactive link does not redirect, nor does a removed one, which is inactive for versions that know no removals.
+    /// An inactive link does not redirect. A removed link is inactive, too.
     pub is_active: bool,
     /// The status of its answers, if it was removed.
     pub removed: Option<RemovalStatus>,

@@ -61,7 +61,7 @@ impl LinkProperties {
 pub struct LinkEdit {
     /// Another target.
     pub target: Option<TargetUrl>,
-    /// Switched on or off.
+    /// Resumed or paused.
     pub is_active: Option<bool>,
     /// A new title, or no title.
     pub title: FieldEdit<Title>,
@@ -69,9 +69,9 @@ pub struct LinkEdit {
     pub tags: Option<TagEdit>,
     /// A new end, or no end.
     pub expires_at: FieldEdit<Timestamp>,
-    /// Another number of redirects, or any.
+    /// Another click limit, or no limit.
     pub max_clicks: FieldEdit<MaxClicks>,
-    /// Whether a visitor's query is added from now on.
+    /// Whether a visitor's query is added.
     pub forward_query: Option<bool>,
 }
 

@@ -1,6 +1,7 @@
 //! The values of a link's properties.
 
 use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
 
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -8,30 +9,24 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// Why a property is refused; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidProperty {
-    /// Over 200 characters.
+    /// A title of over 200 characters.
     #[error("title: must be at most 200 characters long")]
     LongTitle,
     /// A control character in a title.
     #[error("title: must not contain control characters")]
     ControlInTitle,
-    /// Over 20 tags.
+    /// More than 20 tags.
     #[error("tags: must be at most 20")]
     ManyTags,
-    /// Over 50 characters in one tag.
+    /// A tag of over 50 characters.
     #[error("tags: must be at most 50 characters long each")]
     LongTag,
     /// A control character in a tag.
     #[error("tags: must not contain control characters")]
     ControlInTag,
-    /// A comma in one tag of an array.
+    /// A comma in a tag of an array.
     #[error("tags: must not contain commas")]
     CommaInTag,
-    /// No number of clicks.
-    #[error("max_clicks: must be a whole number from 1 to 9007199254740991")]
-    MaxClicks,
-    /// No number of clicks that were counted.
-    #[error("clicks: must be a whole number from 0 to 9007199254740991")]
-    StartingClicks,
 }
 
 /// A link's name: 1 to 200 characters, without control characters.
@@ -103,7 +98,7 @@ impl Tags {
         Ok(Self(tags))
     }
 
-    /// The same for tags with commas between.
+    /// The same for tags that are separated by commas.
     ///
     /// # Errors
     /// As [`Tags::parse`].
@@ -125,27 +120,39 @@ impl Tags {
 }
 
 impl Display for Tags {
-    /// With commas between.
+    /// Separated by commas.
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0.join(","))
     }
 }
 
-/// A number of redirects after which a link ends: 1 to 2^53 - 1, the whole numbers that every JSON parser keeps exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct MaxClicks(u64);
+/// Redirects after which a link ends.
+pub type MaxClicks = WholeNumber<1>;
+/// Clicks that another service counted for a link.
+pub type StartingClicks = WholeNumber<0>;
 
-impl MaxClicks {
+/// A whole number from `LEAST` to 2^53 - 1: up to there every JSON parser keeps whole numbers exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct WholeNumber<const LEAST: u64>(u64);
+
+/// A number that is out of range; its text is for the client, after the field's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be a whole number from {least} to {}", MaxClicks::LAST)]
+pub struct InvalidNumber {
+    least: u64,
+}
+
+impl<const LEAST: u64> WholeNumber<LEAST> {
     /// The largest.
     pub const LAST: u64 = (1 << 53) - 1;
 
     /// # Errors
-    /// [`InvalidProperty::MaxClicks`] for 0 and for numbers past 2^53 - 1.
-    pub fn parse(number: u64) -> Result<Self, InvalidProperty> {
-        let is_valid = (1..=Self::LAST).contains(&number);
+    /// [`InvalidNumber`] for a number that is out of range.
+    pub fn parse(number: u64) -> Result<Self, InvalidNumber> {
+        let is_valid = (LEAST..=Self::LAST).contains(&number);
         is_valid
             .then_some(Self(number))
-            .ok_or(InvalidProperty::MaxClicks)
+            .ok_or(InvalidNumber { least: LEAST })
     }
 
     /// The number.
@@ -155,70 +162,45 @@ impl MaxClicks {
     }
 }
 
-impl Display for MaxClicks {
+impl Default for StartingClicks {
+    fn default() -> Self {
+        Self(0)
+    }
+}
+
+impl<const LEAST: u64> FromStr for WholeNumber<LEAST> {
+    type Err = InvalidNumber;
+
+    fn from_str(raw: &str) -> Result<Self, InvalidNumber> {
+        Self::parse(raw.parse().unwrap_or(u64::MAX))
+    }
+}
+
+impl<const LEAST: u64> Display for WholeNumber<LEAST> {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
     }
 }
 
-/// Clicks that another service counted for a link: 0 to 2^53 - 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct StartingClicks(u64);
-
-impl StartingClicks {
-    /// # Errors
-    /// [`InvalidProperty::StartingClicks`] for numbers past 2^53 - 1.
-    pub fn parse(number: u64) -> Result<Self, InvalidProperty> {
-        let is_valid = number <= MaxClicks::LAST;
-        is_valid
-            .then_some(Self(number))
-            .ok_or(InvalidProperty::StartingClicks)
-    }
-
-    /// The number.
-    #[must_use]
-    pub fn number(self) -> u64 {
-        self.0
-    }
-}
-
-impl Display for StartingClicks {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
-/// Reads a number of JSON from `least` to 2^53 - 1.
-struct WholeNumber {
-    least: u64,
-}
-
-impl Visitor<'_> for WholeNumber {
-    type Value = u64;
-
-    fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        let (least, last) = (self.least, MaxClicks::LAST);
-        write!(formatter, "a whole number from {least} to {last}")
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<u64, E> {
-        let is_valid = (self.least..=MaxClicks::LAST).contains(&number);
-        let refused = || E::invalid_value(Unexpected::Unsigned(number), &self);
-        is_valid.then_some(number).ok_or_else(refused)
-    }
-}
-
-impl<'de> Deserialize<'de> for MaxClicks {
+impl<'de, const LEAST: u64> Deserialize<'de> for WholeNumber<LEAST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = deserializer.deserialize_u64(WholeNumber { least: 1 });
-        number.map(Self)
-    }
-}
+        struct Number<const LEAST: u64>;
 
-impl<'de> Deserialize<'de> for StartingClicks {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = deserializer.deserialize_u64(WholeNumber { least: 0 });
-        number.map(Self)
+        impl<const LEAST: u64> Visitor<'_> for Number<LEAST> {
+            type Value = WholeNumber<LEAST>;
+
+            fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+                let last = Self::Value::LAST;
+                write!(formatter, "a whole number from {LEAST} to {last}")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+                let value = Self::Value::parse(number);
+                value.map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+            }
+        }
+
+        deserializer.deserialize_u64(Number)
     }
 }
 
@@ -244,8 +226,8 @@ mod tests {
             Tags::parse(["x".repeat(51).as_str()]),
             Err(InvalidProperty::LongTag)
         );
-        assert_eq!(MaxClicks::parse(0), Err(InvalidProperty::MaxClicks));
-        assert_eq!(MaxClicks::parse(1 << 53), Err(InvalidProperty::MaxClicks));
+        assert!(MaxClicks::parse(0).is_err() && StartingClicks::parse(0).is_ok());
+        assert!(MaxClicks::parse(1 << 53).is_err());
         assert!(MaxClicks::parse((1 << 53) - 1).is_ok());
     }
 

@@ -55,7 +55,9 @@ pub use link::{Link, LinkId, LinkRequest, LinkStatus, LinkTarget, RedirectOption
 pub(crate) use link_properties::any_properties;
 pub use link_properties::{LinkEdit, LinkProperties, TagEdit};
 pub use link_state::{LinkState, NotFollowed};
-pub use link_values::{InvalidProperty, MaxClicks, StartingClicks, Tags, Title};
+pub use link_values::{
+    InvalidNumber, InvalidProperty, MaxClicks, StartingClicks, Tags, Title, WholeNumber,
+};
 pub use location::{Location, LocationTooLong};
 pub use named_user::NamedUser;
 pub use password::{InvalidPassword, Password, prepared_password};

@@ -10,11 +10,11 @@ use std::time::{Duration, SystemTime};
 
 use jiff::SignedDuration;
 use jiff::fmt::temporal::Pieces;
-use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// A moment in microseconds, the precision that both databases keep; from the year -9999 to 9999.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Timestamp(jiff::Timestamp);
 
 /// Why a text is not a timestamp; its text is for the client, after the field's name.
@@ -136,29 +136,17 @@ impl FromStr for Timestamp {
     }
 }
 
-impl Serialize for Timestamp {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl TryFrom<String> for Timestamp {
+    type Error = InvalidTimestamp;
+
+    fn try_from(text: String) -> Result<Self, InvalidTimestamp> {
+        text.parse()
     }
 }
 
-impl<'de> Deserialize<'de> for Timestamp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-
-        impl Visitor<'_> for Text {
-            type Value = Timestamp;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a string")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Timestamp, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-
-        deserializer.deserialize_str(Text)
+impl From<Timestamp> for String {
+    fn from(moment: Timestamp) -> Self {
+        moment.to_string()
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) const FORMAT: Format = Format {
 
 /// Addresses that a person chose.
 const CHOSEN: [&str; 3] = ["custom_bitlinks", "custom_link", "custom_bitlink"];
-/// Addresses that Bitly drew, or the only one.
+/// Addresses that Bitly drew, or the only address.
 const DRAWN: [&str; 4] = ["link", "bitlink", "short_url", "id"];
 
 fn code(record: &Record) -> Result<Option<String>, String> {

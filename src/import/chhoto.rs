@@ -30,12 +30,11 @@ fn link(link: &mut Reading<'_>) {
         let micros = i64::try_from(seconds)
             .ok()
             .and_then(|seconds| seconds.checked_mul(1_000_000));
-        match micros.and_then(Timestamp::from_micros) {
-            Some(end) => link.link.fields.expires_at = FieldEdit::Set(end),
-            None => {
-                link.keep("expires_at", &["expiry_time"]);
-                link.refuse("expiry_time: must be a time in seconds since 1970".into());
-            }
+        if let Some(end) = micros.and_then(Timestamp::from_micros) {
+            link.link.fields.expires_at = FieldEdit::Set(end);
+        } else {
+            link.keep("expires_at", &["expiry_time"]);
+            link.refuse("expiry_time: must be a time in seconds since 1970".into());
         }
     }
 }

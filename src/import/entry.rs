@@ -54,7 +54,7 @@ impl Unreadable {
         }
     }
 
-    /// Whether columns are missing, unknown or there twice: the reason begins with the name of one.
+    /// Whether columns are missing, unknown or there twice: the reason begins with the name of such a column.
     #[must_use]
     pub fn is_of_header(&self) -> bool {
         self.is_of_header

@@ -11,13 +11,13 @@ use crate::domain::{FieldEdit, unknown_name};
 pub struct Format {
     /// The format, as in "is this an export of Kutt?".
     pub(super) name: &'static str,
-    /// Names of the target, one of which has to be there.
+    /// Names of the target. A file has at least one of them.
     pub(super) target: &'static [&'static str],
     /// Names of the code.
     pub(super) codes: &'static [&'static str],
-    /// Links may be without one.
+    /// Whether links may lack a code.
     pub(super) may_lack_code: bool,
-    /// All columns, if another one is a mistake.
+    /// All columns, if any other column is a mistake.
     pub(super) known: Option<fn() -> Vec<&'static str>>,
     /// This service wrote it, or a person in its form: formulas in tables have an apostrophe before, and values are as strict as
     /// in the API.
@@ -113,7 +113,7 @@ impl Format {
         format!("the header line has no column `{}`", names.join("` or `"))
     }
 
-    /// Names of which one of each group has to be there.
+    /// Groups of names. A file has at least one name of each group.
     fn needed(&self) -> impl Iterator<Item = &'static [&'static str]> {
         let codes = (!self.may_lack_code).then_some(self.codes);
         [self.target].into_iter().chain(codes)
@@ -124,7 +124,7 @@ impl Format {
         record.find(self.target).is_some()
     }
 
-    /// An entry without such a value is likely one of another format.
+    /// An entry without such a value is likely of another format.
     fn missing(&self, record: &Record, names: &[&str]) -> String {
         if let Some(column) = record.column(names) {
             return format!("{column}: must not be empty");

@@ -9,7 +9,7 @@ use crate::wire::LinkFields;
 /// Longest title of a link, and longest tag, in characters.
 const MAX_TITLE: usize = 200;
 const MAX_TAG: usize = 50;
-/// Tags of a link at most.
+/// How many tags a link has at most.
 const MAX_TAGS: usize = 20;
 
 /// A link to import; its JSON is an element of `POST /urls/bulk`.
@@ -18,10 +18,10 @@ const MAX_TAGS: usize = 20;
 pub struct ImportedLink {
     /// What is asked for.
     pub fields: LinkFields,
-    /// The moment before which the other service does not follow it.
+    /// The moment from which the other service follows it.
     #[serde(skip)]
     pub starts_at: Option<Timestamp>,
-    /// The other service asks for a password before it follows it.
+    /// Whether the other service asks for a password before it follows it.
     #[serde(skip)]
     pub is_protected: bool,
     /// What is left behind: its kind and its value.
@@ -101,7 +101,7 @@ impl ImportedLink {
         self.fields.tags = FieldEdit::set_if(Some(all).filter(|tags| !tags.is_empty()));
     }
 
-    /// Why the link may not be made here, where it would be open to more people than before: the field, and the reason.
+    /// Why the link may not be created here, because more people could follow it than before: the field, and the reason.
     #[must_use]
     pub fn would_be_too_open(&self, now: Timestamp) -> Option<(&'static str, String)> {
         if self.is_protected {
@@ -115,7 +115,7 @@ impl ImportedLink {
         Some(("starts_at", why))
     }
 
-    /// Says of a link that has ended that it was created before: of other links the service takes no end in the past.
+    /// Says of a link that has expired that it was created before: the service takes an end in the past only of such links.
     #[must_use]
     pub fn created_before_its_end(mut self, now: Timestamp) -> Self {
         let end = self.fields.expires_at.as_given();
@@ -125,7 +125,7 @@ impl ImportedLink {
     }
 }
 
-/// A text on one line, of so many characters at most.
+/// A text on a single line, of at most so many characters.
 fn one_line(text: &str, most: usize) -> String {
     let lines = text.split(char::is_control).map(str::trim);
     let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();

@@ -18,7 +18,7 @@ pub(super) const EXPORT: Format = Format {
     link,
 };
 
-/// A table of people's own: a column that is misspelt must not be ignored.
+/// A table of a person's own: a misspelt column must not be ignored.
 pub(super) const TABLE: Format = Format {
     name: "a table with the names of the API",
     known: Some(known),
@@ -45,7 +45,7 @@ fn link(link: &mut Reading<'_>) {
     link.note_creation(&["created_at"]);
 }
 
-/// The names of all columns. What the service sets of an export is read over, and so is what a list of refused links says of them.
+/// The names of all columns. Columns that only the service sets are ignored, and so are the line and reason of a refused link.
 fn known() -> Vec<&'static str> {
     let fields = DocumentKind::Bulk.fields().map(|field| field.name);
     let further = [STARTS_AT, HAS_PASSWORD, "line", "reason"];
@@ -68,8 +68,8 @@ fn column(field: &Field) -> &'static str {
 }
 
 impl ReadLink {
-    /// The entry in the columns of a list, with this code: as the file has it, so that it is refused again until its fault is
-    /// mended.
+    /// The entry in the columns of a list of refused links, with this code: as the file has it, so that it is refused again
+    /// until its fault is corrected.
     #[must_use]
     pub fn cells(&self, code: &str) -> Vec<Vec<u8>> {
         let mut fields = self.link.fields.clone();

@@ -17,15 +17,15 @@ pub struct ReadLink {
     pub line: u64,
     /// The link, as far as it can be read.
     pub link: ImportedLink,
-    /// Why it is none, if it is none.
+    /// Why it is not a link, if it is not.
     pub fault: Option<String>,
     /// Whether it may have ended already: another service had it, or an export says when it was created.
     pub may_have_ended: bool,
-    /// Cells as the file has them, by the columns of a list.
+    /// Cells as the file has them, by the columns of a list of refused links.
     pub(super) raw: BTreeMap<&'static str, Vec<u8>>,
     /// Cells past the last column of the file.
     pub(super) extra: Vec<Vec<u8>>,
-    /// The file's names of columns, if they are others.
+    /// The file's names of fields, if they differ from the names here.
     names: Vec<(&'static str, String)>,
 }
 

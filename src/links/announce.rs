@@ -50,7 +50,7 @@ impl LinkService {
     /// Repeats the invalidation until the Redis of all instances has it. Returns whether that is so.
     async fn publish(&self, changes: &[Change], started: Instant) -> bool {
         loop {
-            match publish(&*self.outbox, &self.cache, &|_| true, changes.to_vec()).await {
+            match publish(&self.store, &self.cache, &|_| true, changes.to_vec()).await {
                 Ok(()) => return true,
                 Err(OutboxError::Cache(_) | OutboxError::Superseded) => {}
                 Err(OutboxError::Store(error)) => {
@@ -76,7 +76,7 @@ impl LinkService {
         let Some(first) = changes.iter().map(|change| change.number).min() else {
             return true;
         };
-        let left = self.outbox.unpublished_changes(first - 1, READ_AT_ONCE);
+        let left = self.store.unpublished_changes(first - 1, READ_AT_ONCE);
         left.await.is_ok_and(|left| {
             let is_left = |change: &Change| left.iter().any(|other| other.number == change.number);
             left.len() < READ_AT_ONCE as usize && !changes.iter().any(is_left)

@@ -70,7 +70,7 @@ impl LinkService {
             .iter()
             .filter_map(|request| request.custom_code.as_ref());
         let codes: Vec<_> = codes.map(CustomCode::as_code).collect();
-        let mut taken = self.links.taken_codes(owner.user, &codes).await?;
+        let mut taken = self.store.taken_codes(owner.user, &codes).await?;
         let check = |(place, request): (usize, &&LinkRequest)| {
             if refused.contains(&place) {
                 return Err(LinkError::TargetRefused);
@@ -216,7 +216,7 @@ impl LinkService {
             ..NewLink::new(&link.code, &link.request.properties, owner, now)
         });
         let new: Vec<_> = new.collect();
-        let created = self.links.create_links(&new, max_links).await;
+        let created = self.store.create_links(&new, max_links).await;
         let created = created.map_err(|error| LinkError::of_new_link(error, max_links))?;
         let mut changes = Vec::new();
         for (link, created) in pending.iter().zip(created) {

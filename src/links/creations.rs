@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use crate::domain::{LinkProperties, Principal, ShortCode};
-use crate::store::{CreateLinkError, CreatedLink, Links, NewLink, StoreError};
+use crate::store::{CreateLinkError, CreatedLink, NewLink, Store, StoreError};
 
 /// Links that are made by one statement at most: it takes some milliseconds, and others wait for the lock of the total.
 const MAX_TOGETHER: usize = 100;
@@ -58,10 +58,10 @@ enum Begun {
 }
 
 impl Creations {
-    /// Makes a link under a drawn code, which nothing but the answer depends on: as [`Links::create_link`].
+    /// Makes a link under a drawn code, which nothing but the answer depends on: as [`Store::create_link`].
     pub(super) async fn create(
         &self,
-        links: &Arc<dyn Links>,
+        store: &Store,
         new: NewLink<'_>,
         max_links: u64,
     ) -> Result<CreatedLink, CreateLinkError> {
@@ -71,7 +71,7 @@ impl Creations {
         };
         let turn = match self.begin(maker, &new) {
             Begun::Now(turn) => turn,
-            Begun::Full => return links.create_link(new, max_links).await,
+            Begun::Full => return store.create_link(new, max_links).await,
             Begun::Later(outcome) => match outcome.await {
                 Ok(Outcome::Turn(turn)) => turn,
                 Ok(Outcome::Made(made)) => return made,
@@ -79,7 +79,7 @@ impl Creations {
             },
         };
         let (code, properties) = (new.code.clone(), new.properties.clone());
-        let (links, created_at) = (Arc::clone(links), new.created_at);
+        let (store, created_at) = (store.clone(), new.created_at);
         // The request may end while the links of other requests are created: these are answered all the same.
         let making = tokio::spawn(async move {
             let address = turn.maker.address.clone();
@@ -87,7 +87,7 @@ impl Creations {
                 address: address.as_deref(),
                 ..NewLink::new(&code, &properties, turn.maker.owner, created_at)
             };
-            turn.make(&*links, own, max_links).await
+            turn.make(&store, own, max_links).await
         });
         making.await.unwrap_or_else(|_| Err(given_up().into()))
     }
@@ -125,13 +125,13 @@ impl Creations {
 /// # Errors
 /// If no link was created, or the database failed.
 async fn create_together(
-    links: &dyn Links,
+    store: &Store,
     own: &NewLink<'_>,
     others: &[WaitingLink],
     max_links: u64,
 ) -> Result<(Made, Vec<Made>), CreateLinkError> {
     if others.is_empty() {
-        let own = links.create_link(own.clone(), max_links).await?;
+        let own = store.create_link(own.clone(), max_links).await?;
         return Ok((Ok(own), Vec::new()));
     }
     let others = others.iter().map(|other| NewLink {
@@ -139,7 +139,7 @@ async fn create_together(
         ..NewLink::new(&other.code, &other.properties, own.owner, own.created_at)
     });
     let all: Vec<_> = once(own.clone()).chain(others).collect();
-    let outcomes = links.create_links(&all, max_links).await?.into_iter();
+    let outcomes = store.create_links(&all, max_links).await?.into_iter();
     let mut made = all
         .iter()
         .zip(outcomes)
@@ -159,12 +159,12 @@ impl Turn {
     /// Creates the link of its request, and the waiting links of other requests.
     async fn make(
         &self,
-        links: &dyn Links,
+        store: &Store,
         new: NewLink<'_>,
         max_links: u64,
     ) -> Result<CreatedLink, CreateLinkError> {
         let others = self.take(MAX_TOGETHER - 1);
-        let error = match create_together(links, &new, &others, max_links).await {
+        let error = match create_together(store, &new, &others, max_links).await {
             Ok((own, made)) => {
                 for (other, made) in others.into_iter().zip(made) {
                     other.made(made);

@@ -20,7 +20,7 @@ impl LinkService {
             Expected::Any => None,
             Expected::OneOf(_) => Some(&is_met),
         };
-        match self.links.delete_link(owner, code, is_expected).await? {
+        match self.store.delete_link(owner, code, is_expected).await? {
             Deleted::NotFound => Ok(false),
             Deleted::Refused => Err(LinkError::NotAsExpected),
             Deleted::Done(change) => {

@@ -106,7 +106,7 @@ impl LinkService {
             },
             clicks: written,
             change,
-        } = match self.links.edit_link(owner, code, &edited, now).await? {
+        } = match self.store.edit_link(owner, code, &edited, now).await? {
             Edited::NotFound => return Ok(None),
             Edited::Refused => {
                 return Err(refusal.into_inner().unwrap_or_else(PoisonError::into_inner));

@@ -9,7 +9,7 @@ use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost, Principal
 use crate::limits::{
     AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
 };
-use crate::store::{Details, Links, Outbox, StorageRoom, Store, StoreError};
+use crate::store::{Details, StorageRoom, Store, StoreError};
 
 mod announce;
 mod breakdown;
@@ -51,8 +51,6 @@ pub use stats::{LinkPreview, LinkStats};
 pub struct LinkService {
     /// The source of truth.
     pub store: Store,
-    /// Changes of links.
-    pub links: Arc<dyn Links>,
     /// Whether the database has room for more.
     pub room: StorageRoom,
     /// More refused targets.
@@ -61,8 +59,6 @@ pub struct LinkService {
     pub audit_days: u32,
     /// Links that are being made.
     pub creations: Creations,
-    /// Changes that are not published yet.
-    pub outbox: Arc<dyn Outbox>,
     /// Exact counts.
     pub counts: Counts,
     /// What is kept of visitors.

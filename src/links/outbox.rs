@@ -7,7 +7,7 @@ use futures_util::future::{join_all, try_join_all};
 
 use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
-use crate::store::{Change, Outbox, StoreError};
+use crate::store::{Change, Store, StoreError};
 
 /// Changes read from the outbox at a time, and changes of a shard published in one call.
 pub(super) const READ_AT_ONCE: u32 = 500;
@@ -28,8 +28,8 @@ pub enum OutboxError {
 
 /// Whether this instance takes changes out of the outbox: it publishes them in Redis, or it is the only one. Another
 /// one follows the changes ([`crate::clicks::LinkChanges`]).
-pub fn publishes(outbox: &dyn Outbox, cache: &LinkCache) -> bool {
-    cache.is_shared() || outbox.is_alone()
+pub fn publishes(store: &Store, cache: &LinkCache) -> bool {
+    cache.is_shared() || store.has_one_process()
 }
 
 /// Publishes the changes in the outbox of all shards that are `wanted`, because they can be reached. A change may be
@@ -38,16 +38,16 @@ pub fn publishes(outbox: &dyn Outbox, cache: &LinkCache) -> bool {
 /// # Errors
 /// When Redis or the database is away, or Redis is superseded; the rest is published later.
 pub async fn publish_pending(
-    outbox: &dyn Outbox,
+    store: &Store,
     cache: &LinkCache,
     wanted: impl Fn(Shard) -> bool,
 ) -> Result<(), OutboxError> {
     let mut after = 0;
     loop {
-        let changes = outbox.unpublished_changes(after, READ_AT_ONCE).await?;
+        let changes = store.unpublished_changes(after, READ_AT_ONCE).await?;
         let is_last = changes.len() < READ_AT_ONCE as usize;
         after = changes.last().map_or(after, |change| change.number);
-        publish(outbox, cache, &wanted, changes).await?;
+        publish(store, cache, &wanted, changes).await?;
         if is_last {
             return Ok(());
         }
@@ -56,7 +56,7 @@ pub async fn publish_pending(
 
 /// Publishes changes of all shards that are `wanted`, and takes them out of the outbox where this instance does so.
 pub(super) async fn publish(
-    outbox: &dyn Outbox,
+    store: &Store,
     cache: &LinkCache,
     wanted: &impl Fn(Shard) -> bool,
     changes: Vec<Change>,
@@ -75,27 +75,27 @@ pub(super) async fn publish(
             codes.push(code);
         }
     }
-    let takes_out = publishes(outbox, cache);
+    let takes_out = publishes(store, cache);
     // A shard that hangs does not delay the others.
     let publishing = of_shards
         .into_iter()
         .map(async |(shard, (numbers, codes))| {
             let term = cache.invalidate(shard, &codes).await?;
-            if takes_out && !outbox.changes_published(&numbers, term.as_slice()).await? {
+            if takes_out && !store.changes_published(&numbers, term.as_slice()).await? {
                 return Err(OutboxError::Superseded);
             }
             Ok(())
         });
     let outcomes = join_all(publishing).await;
     if !of_all.is_empty() {
-        publish_for_all(outbox, cache, wanted, &of_all).await?;
+        publish_for_all(store, cache, wanted, &of_all).await?;
     }
     outcomes.into_iter().collect()
 }
 
 /// Publishes changes that may be of any link. They stay in the outbox until they are published in every shard.
 async fn publish_for_all(
-    outbox: &dyn Outbox,
+    store: &Store,
     cache: &LinkCache,
     wanted: &impl Fn(Shard) -> bool,
     numbers: &[i64],
@@ -103,9 +103,9 @@ async fn publish_for_all(
     let reached: Vec<_> = cache.all_shards().filter(|shard| wanted(*shard)).collect();
     let is_all = reached.len() == cache.all_shards().count();
     let terms = try_join_all(reached.into_iter().map(|shard| cache.forget(shard))).await?;
-    if is_all && publishes(outbox, cache) {
+    if is_all && publishes(store, cache) {
         let terms: Vec<_> = terms.into_iter().flatten().collect();
-        if !outbox.changes_published(numbers, &terms).await? {
+        if !store.changes_published(numbers, &terms).await? {
             return Err(OutboxError::Superseded);
         }
     }

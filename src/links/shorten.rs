@@ -111,7 +111,7 @@ impl LinkService {
         fingerprint: &[u8],
     ) -> Result<Option<CountedLink>, LinkError> {
         let since = keys_expire_before(self.clock.now());
-        match self.links.used_key(owner, key, since).await? {
+        match self.store.used_key(owner, key, since).await? {
             Some(used) if used.fingerprint == fingerprint => {
                 Ok(Some(request.repeated(owner, used)))
             }
@@ -161,9 +161,9 @@ impl LinkService {
             };
             // Nothing else is kept of such a link, so that it may be made with others.
             if new.is_chosen || new.request.is_some() || new.clicks > 0 {
-                self.links.create_link(new, max_links).await
+                self.store.create_link(new, max_links).await
             } else {
-                self.creations.create(&self.links, new, max_links).await
+                self.creations.create(&self.store, new, max_links).await
             }
         };
         let created = if let Some(code) = &request.custom_code {

@@ -8,8 +8,8 @@
 //! | resolve and record again if any link changed | one atomic load | | Redis; unknown to both: 503, though the click may stay counted |
 //! | 302 | the ready `Location` is copied | | |
 //!
-//! Before a link is answered as inactive, expired or removed, the process catches up with all changes: a link that was switched on
-//! again, or whose removal was revoked, is followed at once.
+//! Before a link is answered as inactive, expired or removed, the process catches up with all changes: a link that was resumed,
+//! or whose removal was revoked, is followed at once.
 //!
 //! If a link forwards queries, the target with the visitor's query is looked up in the blocklist, if that has an entry with a query: one
 //! atomic load otherwise, and nothing for other links.

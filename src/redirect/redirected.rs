@@ -7,8 +7,8 @@ use crate::cache::{CachedLink, Source};
 use crate::clicks::ClickReceipt;
 use crate::domain::{Location, LocationTooLong};
 
-/// Where a client is redirected to. Only a counted click leads here: the recorders and the grants alone
-/// make a [`ClickReceipt`].
+/// Where a client is redirected to. Only a counted click leads here: only recorders and grants
+/// create a [`ClickReceipt`].
 pub struct Redirected {
     link: Arc<CachedLink>,
     source: Source,
@@ -84,7 +84,7 @@ impl Redirected {
         self.noindex
     }
 
-    /// Adds the query of the visitor's request to the location, if the link wants it.
+    /// Adds the query of the visitor's request to the location, if the link forwards it.
     pub(super) fn with_query(mut self, query: Option<&str>) -> Result<Self, LocationTooLong> {
         if let Some(query) = self.link.options.forwarded(query) {
             self.forwarded = self.link.location.with_query(query)?;

@@ -147,7 +147,7 @@ impl App {
             counts.clone(),
             cache.clone(),
             Arc::clone(&memory_only),
-            store.outbox.is_alone(),
+            store.has_one_process(),
         );
         let secrets = secrets(config)?;
         let hasher = CallerHasher::new(&secrets.current).with_previous(secrets.previous.as_ref());
@@ -172,11 +172,10 @@ impl App {
         );
         let links = LinkService {
             store: store.clone(),
-            links: Arc::clone(&store.links),
+
             room: store.room.clone(),
             blocklist,
             audit_days: config.audit_days,
-            outbox: Arc::clone(&store.outbox),
             counts,
             details: Arc::clone(&store.details),
             detail_days: config.analytics.analytics_detail_days,
@@ -203,7 +202,7 @@ impl App {
         if let Some(redis) = &redis {
             redis.set_room_for_details(config.analytics.analytics_redis);
         }
-        let link_changes = LinkChanges::new(Arc::clone(&store.outbox), cache.clone());
+        let link_changes = LinkChanges::new(store.clone(), cache.clone());
         let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
         Ok(Self {
             grants: Grants::new(store.clicks.clone(), Arc::clone(&clock)),

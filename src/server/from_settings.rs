@@ -30,7 +30,7 @@ pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
         memory: config.cache_memory,
         links: config.cache_max_links,
         link_ttl: config.cache_ttl,
-        is_alone: store.outbox.is_alone(),
+        is_alone: store.has_one_process(),
         unknown_ttl: UNKNOWN_TTL,
         workers: config.workers,
     }

@@ -10,7 +10,7 @@ use crate::clicks::{Ledger, RecoveryError, recover};
 use crate::domain::Shard;
 use crate::links::{OutboxError, publish_pending};
 use crate::redis::RedisShard;
-use crate::store::{Clicks, Outbox, Store, StoreError};
+use crate::store::{Clicks, Store, StoreError};
 
 /// How long a shard that came back waits for the changes that were not published in it.
 const PUBLISHING_TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -20,7 +20,6 @@ const PUBLISHING_TIMEOUT: Duration = Duration::from_millis(1_500);
 pub(super) struct RedisRecovery {
     clicks: Arc<dyn Clicks>,
     store: Store,
-    outbox: Arc<dyn Outbox>,
     cache: LinkCache,
 }
 
@@ -38,7 +37,6 @@ impl RedisRecovery {
         Self {
             clicks: Arc::clone(&store.clicks),
             store: store.clone(),
-            outbox: Arc::clone(&store.outbox),
             cache: cache.clone(),
         }
     }
@@ -71,7 +69,7 @@ impl RedisRecovery {
             return Err(late().into());
         }
         let noted = self.cache.noted(shard);
-        let publishing = publish_pending(&*self.outbox, &self.cache, |of| of == shard);
+        let publishing = publish_pending(&self.store, &self.cache, |of| of == shard);
         let published = timeout(PUBLISHING_TIMEOUT, publishing).await;
         published.unwrap_or_else(|_| Err(late().into()))?;
         self.cache.all_announced(noted);

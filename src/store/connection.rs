@@ -12,12 +12,13 @@ pub(super) type Response<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// A connection in use by an operation.
 pub(super) struct Connection<'c> {
-    inner: Inner<'c>,
+    pub(super) inner: Inner<'c>,
     /// The last failure: it shows whether the connection can be used again.
     failure: Option<sqlx::Error>,
 }
 
-enum Inner<'c> {
+/// The connection that it is.
+pub(super) enum Inner<'c> {
     Postgres(&'c mut Session),
     Sqlite(&'c mut SqliteConnection),
 }
@@ -79,7 +80,7 @@ impl<'c> Connection<'c> {
         Ok(())
     }
 
-    fn failed(&mut self, error: sqlx::Error) -> StoreError {
+    pub(super) fn failed(&mut self, error: sqlx::Error) -> StoreError {
         let failure = StoreError::from(&error);
         self.failure = Some(error);
         failure

@@ -101,11 +101,17 @@ impl Engine {
             if let Some(made) = call().await? {
                 return Ok(made);
             }
-            if let Self::Postgres(store) = self {
-                store.check_server().await?;
-            }
+            self.check_server().await?;
         }
         Err(unchecked().into())
+    }
+
+    /// Checks a server that was started since the last check, before it gives out ids.
+    pub(super) async fn check_server(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Postgres(store) => store.check_server().await,
+            Self::Sqlite(_) => Ok(()),
+        }
     }
 
     /// Where to note which rows this instance has seen in Postgres. The file of SQLite does not go back beneath its process.

@@ -3,9 +3,31 @@
 //! What is read of a link is said here only: a further field is a column more, and a line more in [`link`]. A field that a
 //! redirect needs is a column of [`target_columns`] and a line of [`target`], too.
 
+use std::collections::HashSet;
+
 use super::sql::{Query, Row, query, query_of_each};
-use super::{LinkMade, Store, StoreError, ToCount};
-use crate::domain::{Link, LinkProperties, LinkTarget, Principal, ShortCode, UserId};
+use super::{Store, StoreError};
+use crate::domain::{
+    Link, LinkProperties, LinkTarget, MaxClicks, Principal, ShortCode, Timestamp, UserId,
+};
+
+/// What a preview shows of a link beside its statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkMade {
+    /// When it was made.
+    pub at: Timestamp,
+    /// How often it redirects, where that is limited.
+    pub max_clicks: Option<MaxClicks>,
+}
+
+/// One link or several, read in order to count their clicks.
+#[derive(Clone, Debug)]
+pub struct ToCount<T> {
+    /// What was read.
+    pub value: T,
+    /// Whether the journal held parked batches at the same moment: they have to be settled before clicks are counted.
+    pub has_parked: bool,
+}
 
 /// What a redirect needs of a row of `links`.
 macro_rules! target_columns {
@@ -39,6 +61,19 @@ pub(super) const LINK_COLUMNS: &str = link_columns!();
 macro_rules! of_owner {
     () => {
         "owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)"
+    };
+}
+
+/// Codes that a new link of the account `$2` may not have: in Postgres each is looked up by itself, however its plan was made.
+macro_rules! taken {
+    ($one_of:literal) => {
+        concat!(
+            "SELECT short_code FROM links WHERE short_code ",
+            $one_of,
+            " UNION SELECT short_code FROM retired_codes WHERE short_code ",
+            $one_of,
+            " AND owner_id IS DISTINCT FROM $2"
+        )
     };
 }
 
@@ -103,6 +138,27 @@ impl Store {
         let found = self.engine.read_one(link_of_owner(&owner, code)).await?;
         let to_count = found.as_ref().map(|row| link_to_count(owner.user, row));
         to_count.transpose()
+    }
+
+    /// Those of these codes that a new link of this owner may not have: they belong to links, or did to links of others.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn taken_codes(
+        &self,
+        owner: UserId,
+        codes: &[&ShortCode],
+    ) -> Result<HashSet<ShortCode>, StoreError> {
+        let codes: serde_json::Value = codes.iter().map(|code| code.as_str()).collect();
+        let find = query_of_each(
+            taken!("= ANY (ARRAY(SELECT value FROM json_each($1)))"),
+            taken!("IN (SELECT value FROM json_each($1))"),
+        );
+        let taken = self
+            .engine
+            .read(find.bind(codes.to_string()).bind(owner))
+            .await?;
+        taken.iter().map(|row| row.get("short_code")).collect()
     }
 
     /// How many links were made, deleted ones included: as many codes are in use, or may never be used again. About so: a

@@ -15,7 +15,6 @@ mod accounts;
 mod adaptive_limit;
 mod admin_search;
 mod administration;
-mod bulk;
 mod click_batch;
 mod click_details;
 mod click_limits;
@@ -24,27 +23,32 @@ mod clicks;
 mod columns;
 mod committed;
 mod connection;
+mod counting;
+mod creating;
 mod database;
 mod deleted_accounts;
 mod detail_room;
 mod details;
+mod editing;
 mod engine;
 mod failure;
 mod finding;
 mod history;
 mod keys;
 mod ledger;
-mod links;
 mod listing;
 pub mod migrations;
+mod new_links;
 mod outbox;
 mod owner_rows;
 mod permits;
 mod postgres;
+mod properties;
 mod queue_delay;
 mod removal_steps;
 mod removals;
 mod reports;
+mod requests;
 mod room;
 mod rows;
 mod scanned;
@@ -72,19 +76,19 @@ pub use details::{
     Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
     MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER,
 };
+pub use editing::{Deleted, EditLink, Edited, EditedLink, IsExpected};
 pub use failure::{OpenError, StoreError};
+pub use finding::{LinkMade, ToCount};
 pub use history::{HistoryCheck, HistoryNote};
 pub use keys::{CreateKeyError, NewApiKey};
 pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
-pub use links::{
-    CreateLinkError, CreatedLink, CreatedOfMany, Deleted, EditLink, Edited, EditedLink,
-    IdempotentRequest, IsExpected, LinkMade, Links, NewLink, ToCount, UsedKey,
-};
-pub use outbox::{Change, ChangePosition, ChangesSince, Outbox};
+pub use new_links::{CreateLinkError, CreatedLink, CreatedOfMany, NewLink, Outcome};
+pub use outbox::{Change, ChangePosition, ChangesSince};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use queue_delay::for_waiting_client;
 pub use removal_steps::{IsCovered, SCANNED_IN_STEP, Scanned, Step};
 pub use removals::{NewRemoval, Removed};
+pub use requests::{IdempotentRequest, UsedKey};
 pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
@@ -96,10 +100,6 @@ pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
 #[derive(Clone)]
 pub struct Store {
     engine: Engine,
-    /// Links.
-    pub links: Arc<dyn Links>,
-    /// Changes of links that are not published yet.
-    pub outbox: Arc<dyn Outbox>,
     /// Counted clicks.
     pub clicks: Arc<dyn Clicks>,
     /// What is kept of visitors.
@@ -113,13 +113,11 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Links + Outbox + Clicks + Details + 'static,
+        T: Clicks + Details + 'static,
         Arc<T>: Into<Engine>,
     {
         Self {
             engine: implementation.clone().into(),
-            links: implementation.clone(),
-            outbox: implementation.clone(),
             clicks: implementation.clone(),
             details: implementation,
             room: StorageRoom::default(),

@@ -1,11 +1,10 @@
-//! The contract of the outbox: changes of links that are not published yet.
+//! The outbox: changes of links that are not published yet.
 //!
 //! A change is written to the outbox in the transaction that makes it, also one that is made by hand: a trigger does so.
 
-use async_trait::async_trait;
-
-use super::StoreError;
-use super::sql::Row;
+use super::engine::Engine;
+use super::sql::{Row, query, query_of_each};
+use super::{Store, StoreError};
 use crate::domain::ShortCode;
 
 /// A change of a link that some instances may not know yet.
@@ -20,6 +19,14 @@ pub struct Change {
 impl Change {
     /// Stands in the place of a code where a change may be of any link. No code has this character.
     pub(super) const OF_ALL: &'static str = "*";
+
+    /// That a link with this code changed.
+    pub(super) fn of(number: i64, code: &ShortCode) -> Self {
+        Self {
+            number,
+            code: Some(code.clone()),
+        }
+    }
 }
 
 /// A place in the order in which changes were committed, in the database's own words.
@@ -29,40 +36,163 @@ pub struct ChangePosition(pub(super) String);
 /// The changes since a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangesSince {
-    /// The changes; `None` where there are more than were asked for.
+    /// The changes; `None` if there are more than were asked for.
     pub changes: Option<Vec<Change>>,
     /// Where the next reading goes on.
     pub position: ChangePosition,
 }
 
-/// Changes of links: which of them are not published yet, and which are new to a reader.
-#[async_trait]
-pub trait Outbox: Send + Sync {
+/// One of the numbers `$1`: in Postgres each is looked up by itself, however its plan was made.
+macro_rules! one_of {
+    (postgres) => {
+        "number = ANY (ARRAY(SELECT CAST(value AS bigint) FROM json_each($1)))"
+    };
+    (sqlite) => {
+        "number IN (SELECT value FROM json_each($1))"
+    };
+}
+
+/// Whether the terms `$2` are each the newest one of their tag.
+macro_rules! are_newest {
+    () => {
+        "NOT EXISTS (
+             SELECT 1 FROM json_each($2) AS published WHERE NOT EXISTS (
+                 SELECT 1 FROM data_sets AS used WHERE used.term = CAST(published.value AS bigint)
+                 AND used.term = (SELECT max(term) FROM data_sets WHERE tag = used.tag)))"
+    };
+}
+
+impl Store {
+    /// Whether only this process uses the database, and so learns of every change that it does not make itself.
+    #[must_use]
+    pub fn has_one_process(&self) -> bool {
+        matches!(self.engine, Engine::Sqlite(_))
+    }
+
     /// Up to `limit` changes with numbers above `after`, oldest first.
-    async fn unpublished_changes(&self, after: i64, limit: u32) -> Result<Vec<Change>, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn unpublished_changes(
+        &self,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<Change>, StoreError> {
+        let find = query(
+            "SELECT number, short_code FROM unpublished_changes WHERE number > $1 ORDER BY number LIMIT $2",
+        );
+        let found = self.engine.read(find.bind(after).bind(limit)).await?;
+        found.iter().map(change).collect()
+    }
 
     /// Takes the changes with these numbers out of the outbox, and no others of the same code: every instance with Redis
     /// learns of them now. Numbers that are not in the outbox are passed over. `terms` are those of the Redis data sets in which
     /// they were published: nothing changes unless each is the newest one of its tag, because then instances use another Redis.
     /// Returns whether none of these changes is left in the outbox.
-    async fn changes_published(&self, numbers: &[i64], terms: &[i64]) -> Result<bool, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn changes_published(
+        &self,
+        numbers: &[i64],
+        terms: &[i64],
+    ) -> Result<bool, StoreError> {
+        // Instances without Redis read a published change for a while; a database of one process has none of them.
+        let publish = query_of_each(
+            concat!(
+                "UPDATE link_changes SET published_at = now_micros() WHERE published_at IS NULL AND ",
+                one_of!(postgres),
+                " AND ",
+                are_newest!()
+            ),
+            concat!(
+                "DELETE FROM link_changes WHERE ",
+                one_of!(sqlite),
+                " AND ",
+                are_newest!()
+            ),
+        );
+        let publish = publish.bind(numbers).bind(terms);
+        if self.engine.execute(publish).await? == numbers.len() as u64 {
+            return Ok(true);
+        }
+        let find_left = query_of_each(
+            concat!(
+                "SELECT number FROM unpublished_changes WHERE ",
+                one_of!(postgres),
+                " LIMIT 1"
+            ),
+            concat!(
+                "SELECT number FROM unpublished_changes WHERE ",
+                one_of!(sqlite),
+                " LIMIT 1"
+            ),
+        );
+        let left = self.engine.read(find_left.bind(numbers)).await?;
+        Ok(left.is_empty())
+    }
 
     /// The changes that were committed after a position, whatever their numbers, also those that are published: for
-    /// instances without Redis. Without a position there are none, and the next reading goes on from now. A database of which
-    /// one process reads the changes has none for others.
-    async fn changes_since(
+    /// instances without Redis. Without a position there are none, and the next reading goes on from now. A database of one
+    /// process has none for others.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn changes_since(
         &self,
         position: Option<&ChangePosition>,
         limit: u32,
-    ) -> Result<ChangesSince, StoreError>;
+    ) -> Result<ChangesSince, StoreError> {
+        if self.has_one_process() {
+            return Ok(ChangesSince {
+                changes: Some(Vec::new()),
+                position: ChangePosition(String::new()),
+            });
+        }
+        // One statement, so one snapshot: what it does not show is asked for the next time. Redirects may wait for it.
+        let find = query(
+            "SELECT CAST(now AS text) AS now, number, short_code FROM txid_current_snapshot() AS now LEFT JOIN LATERAL (
+                 SELECT number, short_code FROM link_changes
+                 WHERE changed_in >= txid_snapshot_xmin($1::text::txid_snapshot)
+                   AND NOT txid_visible_in_snapshot(changed_in, $1::text::txid_snapshot)
+                 ORDER BY number LIMIT $2
+             ) AS new ON true",
+        );
+        let position = position.map(|position| position.0.as_str());
+        let find = find.bind(position).bind(i64::from(limit) + 1).first();
+        let found = self.engine.read(find).await?;
+        let Some(first) = found.first() else {
+            return Err(StoreError::Unexpected("there is no snapshot".into()));
+        };
+        let position = ChangePosition(first.get("now")?);
+        // Without a change there is one row, with the snapshot only.
+        let are_none = first.get::<Option<i64>>("number")?.is_none();
+        let rows = if are_none { &[] } else { found.as_slice() };
+        let are_all = rows.len() <= limit as usize;
+        let changes = are_all.then(|| rows.iter().map(change).collect());
+        Ok(ChangesSince {
+            changes: changes.transpose()?,
+            position,
+        })
+    }
 
     /// Removes up to `limit` changes that no instance needs: those that were published 10 minutes ago, and those that are a
     /// day old, when Redis has cached no link for so long. Returns the number of removed changes.
-    async fn prune_changes(&self, limit: u32) -> Result<u64, StoreError>;
-
-    /// Whether this process alone reads the outbox, and so learns of every change that it does not make itself.
-    fn is_alone(&self) -> bool {
-        false
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn prune_changes(&self, limit: u32) -> Result<u64, StoreError> {
+        if self.has_one_process() {
+            // It takes all of them out.
+            return Ok(0);
+        }
+        let prune = query(
+            "DELETE FROM link_changes WHERE number = ANY (ARRAY(
+                 SELECT number FROM link_changes
+                 WHERE published_at < now_micros() - 600000000 OR changed_at < now_micros() - 86400000000
+                 ORDER BY number LIMIT $1))",
+        );
+        self.engine.execute(prune.bind(limit)).await
     }
 }
 

@@ -252,8 +252,8 @@ pub(super) async fn set_covered(
          AND removed_status IS DISTINCT FROM (SELECT max(status) FROM link_removals WHERE link_id = links.id)
          RETURNING short_code",
     );
-    let changed = connection.all(settle.bind(&*links)).await?;
-    let codes: Result<Vec<String>, _> = changed.iter().map(|row| row.get("short_code")).collect();
+    let settled = connection.all(settle.bind(&*links)).await?;
+    let codes: Result<Vec<String>, _> = settled.iter().map(|row| row.get("short_code")).collect();
     // Earlier changes of the same links have lower numbers, and nobody else changes these links now.
     let find = query(
         "SELECT max(number) AS number, short_code FROM link_changes

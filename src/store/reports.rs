@@ -49,7 +49,7 @@ impl Store {
         reporter: &str,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        let reported = self.engine.transaction(async |connection| {
+        let done = self.engine.transaction(async |connection| {
             // Reports of one link are made one after the other.
             let lock = query("SELECT 1 FROM links WHERE short_code = $1 FOR NO KEY UPDATE");
             connection.lock(lock.bind(code)).await?;
@@ -73,7 +73,7 @@ impl Store {
             }
             Ok(true)
         });
-        reported.await
+        done.await
     }
 
     /// Removes a report, and notes that for the audit. `false`: there is no such report.

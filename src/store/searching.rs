@@ -26,7 +26,7 @@ impl Store {
         // Without a text to look for it is read only that a row matches.
         let text = filter.text.as_ref().map_or("'+'", |_| LINK_TEXT);
         let mut values = Values::default();
-        let owned = owned(&mut values, &owner, filter.tag.as_ref());
+        let scope = owned(&mut values, &owner, filter.tag.as_ref());
         let from = after(&mut values, search, (moment, id));
         let matches = matches(&mut values, filter, search.now, self.clicks_of_link());
         let (narrowed, direction) = (narrowed(filter), direction(search));
@@ -34,7 +34,7 @@ impl Store {
         let find = values.query(format!(
             "{IN_ONE_TEXT} (
                  SELECT links.created_at AS key, links.id AS id, CASE WHEN {matches} THEN {text} ELSE '' END AS text
-                 FROM {tables} WHERE {owned}{from}{narrowed}
+                 FROM {tables} WHERE {scope}{from}{narrowed}
                  ORDER BY {moment} {direction}, {id} {direction} LIMIT {limit}) AS looked_at"
         ));
         let rows = self.in_one_text(find.of_search()).await?;
@@ -62,7 +62,7 @@ impl Store {
             ("links.clicks", ""),
         );
         let mut values = Values::default();
-        let owned = owned(&mut values, &owner, filter.tag.as_ref());
+        let scope = owned(&mut values, &owner, filter.tag.as_ref());
         let from = after(&mut values, search, (clicks, "links.id"));
         let matches = matches(&mut values, filter, search.now, clicks);
         let limit = values.name(search.limit);
@@ -70,7 +70,7 @@ impl Store {
         let find = values.query(format!(
             "{IN_ONE_TEXT} (
                  SELECT {clicks} AS key, links.id AS id, '+' AS text
-                 FROM {tables}{counted} WHERE {owned}{from}{narrowed} AND {matches}
+                 FROM {tables}{counted} WHERE {scope}{from}{narrowed} AND {matches}
                  ORDER BY {clicks} {direction}, links.id {direction} LIMIT {limit}) AS looked_at"
         ));
         let rows = self.in_one_text(find.of_search()).await?;
@@ -139,10 +139,10 @@ impl Store {
             .as_ref()
             .map_or("links", |_| "link_tags AS tagged");
         let mut values = Values::default();
-        let owned = owned(&mut values, &owner, filter.tag.as_ref());
+        let scope = owned(&mut values, &owner, filter.tag.as_ref());
         let (narrowed, limit) = (narrowed(filter), values.name(count));
         let find = values.query(format!(
-            "SELECT count(*) AS links FROM (SELECT 1 FROM {table} WHERE {owned}{narrowed} LIMIT {limit}) AS found"
+            "SELECT count(*) AS links FROM (SELECT 1 FROM {table} WHERE {scope}{narrowed} LIMIT {limit}) AS found"
         ));
         let found = self.engine.read_one(find.of_search()).await?;
         let found: Option<i64> = found.map(|row| row.get("links")).transpose()?;
@@ -185,13 +185,13 @@ impl Store {
                 format!("json_each({ids}) AS wanted CROSS JOIN links ON links.id = wanted.value")
             }
         };
-        let owned = owned(values, owner, None);
+        let scope = owned(values, owner, None);
         // A tag is looked for in the link itself.
         let tag = filter.tag.as_ref().map(|tag| values.name(tag.as_str()));
         let tagged = tag.map_or_else(String::new, |tag| {
             format!(" AND {tag} IN (SELECT value FROM json_each(links.tags))")
         });
-        format!("{links} WHERE {owned}{tagged}")
+        format!("{links} WHERE {scope}{tagged}")
     }
 }
 

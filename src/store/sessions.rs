@@ -69,11 +69,11 @@ impl Store {
         )
         .bind(user)
         .bind(MAX_SESSIONS);
-        let begun = self.engine.transaction(async |connection| {
+        let done = self.engine.transaction(async |connection| {
             connection.execute(begin).await?;
             connection.execute(end_oldest).await
         });
-        begun.await.map(drop)
+        done.await.map(drop)
     }
 
     /// The session with this hash; `None` if it has ended, or its account has another key by now.

@@ -26,7 +26,7 @@ pub(super) enum Turn {
 }
 
 /// A statement with its values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Query<'q> {
     postgres: SqlStr,
     sqlite: SqlStr,
@@ -52,13 +52,24 @@ pub(super) fn query_of_each<'q>(postgres: &'static str, sqlite: &'static str) ->
 impl<'q> Query<'q> {
     /// A statement that both databases understand, put together from texts of this program. It has no text of a client.
     pub(super) fn built(sql: String) -> Self {
-        let sql = AssertSqlSafe(sql).into_sql_str();
+        Self::built_of_each(sql.clone(), sql)
+    }
+
+    /// The same in the words of each database.
+    pub(super) fn built_of_each(postgres: String, sqlite: String) -> Self {
         Self {
-            postgres: sql.clone(),
-            sqlite: sql,
+            postgres: AssertSqlSafe(postgres).into_sql_str(),
+            sqlite: AssertSqlSafe(sqlite).into_sql_str(),
             values: Vec::new(),
             turn: Turn::default(),
         }
+    }
+
+    /// Locks the rows of a table that it reads until the transaction ends, in Postgres: SQLite has one writer at a time.
+    pub(super) fn locked(mut self, table: &'static str) -> Self {
+        let locked = format!("{} FOR UPDATE OF {table}", self.postgres.as_str());
+        self.postgres = AssertSqlSafe(locked).into_sql_str();
+        self
     }
 
     /// Gives the next parameter its value.
@@ -113,7 +124,7 @@ impl<'q> Query<'q> {
 }
 
 /// The value of a parameter.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Value<'q> {
     Integer(Option<i64>),
     Boolean(bool),

@@ -2,17 +2,21 @@
 
 use std::fmt;
 
-use super::fields::{DocumentKind, Field, LinkFields};
-use crate::domain::FieldEdit;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+
+use super::fields::{DocumentKind, Field, LinkFields};
+use crate::domain::{FieldEdit, unknown_name};
 
 /// A document of the API: it refuses the fields of other documents.
 #[derive(Debug)]
 pub struct Document<const KIND: usize>(pub LinkFields);
 
-/// The new link, where its parameters are not in the query.
+impl<const KIND: usize> Document<KIND> {
+    pub(super) const KIND: DocumentKind = DocumentKind::OF_API[KIND];
+}
+
+/// The new link, if its parameters are not in the query.
 pub type LinkObject = Document<{ DocumentKind::Object as usize }>;
 /// A new link among many: also as an export has it.
 pub type BulkObject = Document<{ DocumentKind::Bulk as usize }>;
@@ -20,8 +24,8 @@ pub type BulkObject = Document<{ DocumentKind::Bulk as usize }>;
 pub type LinkPatch = Document<{ DocumentKind::Patch as usize }>;
 
 /// The new link in a query, where each value is a text.
-#[derive(Debug)]
-pub struct LinkQuery(Vec<(&'static Field, String)>);
+#[derive(Debug, Deserialize)]
+pub struct LinkQuery(Vec<(String, String)>);
 
 impl<'de, const KIND: usize> Deserialize<'de> for Document<KIND> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -34,37 +38,21 @@ impl<'de, const KIND: usize> Deserialize<'de> for Document<KIND> {
                 formatter.write_str("an object")
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<LinkFields, M::Error> {
-                let of = self.0;
-                LinkFields::deserialize(MapAccessDeserializer::new(Known { map, of }))
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<LinkFields, M::Error> {
+                let mut fields = LinkFields::default();
+                while let Some(field) = map.next_key_seed(NameIn(self.0))? {
+                    let value = (field.value)(&mut fields);
+                    if !value.is_kept() {
+                        return Err(Error::duplicate_field(field.name));
+                    }
+                    value.read(&mut map)?;
+                }
+                Ok(fields)
             }
         }
 
-        let fields = Fields(DocumentKind::OF_API[KIND]);
+        let fields = Fields(Self::KIND);
         deserializer.deserialize_map(fields).map(Self)
-    }
-}
-
-/// Fields of this document: serde knows only all names of [`LinkFields`].
-struct Known<M> {
-    map: M,
-    of: DocumentKind,
-}
-
-impl<'de, M: MapAccess<'de>> MapAccess<'de> for Known<M> {
-    type Error = M::Error;
-
-    fn next_key_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, M::Error> {
-        let field = self.map.next_key_seed(NameIn(self.of))?;
-        let name = field.map(|field| seed.deserialize(field.name.into_deserializer()));
-        name.transpose()
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, M::Error> {
-        self.map.next_value_seed(seed)
     }
 }
 
@@ -99,46 +87,37 @@ impl Visitor<'_> for NameIn {
     }
 }
 
-impl<'de> Deserialize<'de> for LinkQuery {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Texts;
-
-        impl<'de> Visitor<'de> for Texts {
-            type Value = LinkQuery;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("parameters")
+impl LinkQuery {
+    /// Refuses parameters that are unknown, or given twice.
+    ///
+    /// # Errors
+    /// A sentence that begins with the name of the parameter.
+    pub fn check(&self) -> Result<(), String> {
+        let known = || DocumentKind::Query.fields().map(|field| field.name);
+        let names: Vec<_> = self.0.iter().map(|(name, _)| name.clone()).collect();
+        for (at, name) in names.iter().enumerate() {
+            if known().all(|known| known != name) {
+                return Err(unknown_name(name, known(), &names));
             }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<LinkQuery, M::Error> {
-                let mut query = LinkQuery(Vec::new());
-                while let Some(field) = map.next_key_seed(NameIn(DocumentKind::Query))? {
-                    if query.text(field.name).is_some() {
-                        return Err(Error::duplicate_field(field.name));
-                    }
-                    query.0.push((field, map.next_value()?));
-                }
-                Ok(query)
+            if names[..at].contains(name) {
+                return Err(format!("{name}: must be given only once"));
             }
         }
-
-        deserializer.deserialize_map(Texts)
+        Ok(())
     }
-}
 
-impl LinkQuery {
     /// The value of a parameter.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         let mut texts = self.0.iter();
-        let text = texts.find(|(field, _)| field.name == name);
+        let text = texts.find(|(known, _)| known == name);
         text.map(|(_, text)| text.as_str())
     }
 
     /// Whether there is any parameter of the link itself.
     #[must_use]
     pub fn has_link(&self) -> bool {
-        self.0.iter().any(|(field, _)| field.name != "view")
+        self.0.iter().any(|(name, _)| name != "view")
     }
 
     /// The fields.
@@ -181,6 +160,14 @@ mod tests {
             assert_eq!(patch, has(DocumentKind::Patch), "{name}");
         }
         assert!(!is_taken::<{ DocumentKind::Bulk as usize }>("other"));
+    }
+
+    #[test]
+    fn a_field_that_a_document_leaves_out_stays_as_it_is() {
+        let read: LinkPatch = serde_json::from_str("{}").unwrap();
+        for fields in [read.0, LinkFields::default()] {
+            assert_eq!(serde_json::to_string(&fields).unwrap(), "{}");
+        }
     }
 
     #[test]

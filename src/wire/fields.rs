@@ -1,6 +1,6 @@
 //! The fields of a link as a request has them, each declared once.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use self::DocumentKind::{Bulk, Form, Object, Patch, Query, Table};
@@ -15,10 +15,10 @@ use crate::domain::{
 macro_rules! link_fields {
     ($($(#[$attribute:meta])+ $name:ident: $kind:ident($value:ty), $documents:expr;)+) => {
         /// What a request says of a link: a field is absent, taken away (`null`), or given.
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
         pub struct LinkFields {
             $($(#[$attribute])+
-            #[serde(default, skip_serializing_if = "FieldEdit::is_kept")]
+            #[serde(skip_serializing_if = "FieldEdit::is_kept")]
             pub $name: FieldEdit<$value>,)+
         }
 
@@ -35,22 +35,25 @@ const NEW: &[DocumentKind] = &[Query, Object, Bulk, Form, Table];
 const ANY: &[DocumentKind] = &[Query, Object, Bulk, Form, Table, Patch];
 
 link_fields! {
-    /// Absolute `http` or `https` URL.
+    /// Absolute `http` or `https` URL of at most 2048 bytes: without control characters, without user name or password, and not on
+    /// this service's own host. It is stored and returned exactly as given. Required of a new link.
     #[schema(value_type = String, example = "https://example.org/a/long/path", format = "uri", max_length = 2048)]
     target_url: Text(String), ANY;
     /// A code of your choice, in exactly this case.
     #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{4,64}$")]
     custom_code: Text(String), NEW;
-    /// The moment from which the link is not followed any more: in the future, RFC 3339 with a zone.
+    /// The moment from which the link is not followed any more: RFC 3339 with a zone. Of a new link it is in the future, unless
+    /// `created_at` shows an exported link. Otherwise a moment in the past ends the link now.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Moment(Timestamp), ANY;
-    /// Redirects that are answered in all.
+    /// Redirects that are answered in all, those up to now included.
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     max_clicks: Limit(MaxClicks), ANY;
     /// A name for you, of up to 200 characters.
     #[schema(value_type = Option<String>, max_length = 200)]
     title: Text(String), ANY;
-    /// Words that group your links.
+    /// Up to 20 words of up to 50 characters that group your links; in a query with commas between. A change names all tags that
+    /// the link has afterwards.
     #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     tags: Words(Vec<String>), ANY;
     /// Whether a visitor's query is added to that of the target; if both have a parameter of the same name, the visitor's value
@@ -61,7 +64,7 @@ link_fields! {
     /// Clicks that another service counted for it.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     clicks: Count(StartingClicks), &[Bulk, Table];
-    /// Whether the link is followed: `true` unless given.
+    /// Whether the link is followed. A new link is, unless this is `false`.
     #[schema(value_type = Option<bool>)]
     is_active: Flag(bool), &[Bulk, Form, Table, Patch];
     /// Of an export: the code, if `custom_code` is missing.
@@ -226,17 +229,4 @@ fn title(raw: FieldEdit<String>) -> Result<FieldEdit<Title>, String> {
 fn tags(raw: FieldEdit<Vec<String>>) -> Result<FieldEdit<Tags>, String> {
     let parse = |raw: Vec<String>| Tags::parse(raw.iter().map(String::as_str)).map(Some);
     raw.parsed(parse).map_err(sentence)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_that_a_request_leaves_out_stays_as_it_is() {
-        let read: LinkFields = serde_json::from_str("{}").unwrap();
-        for fields in [read, LinkFields::default()] {
-            assert_eq!(serde_json::to_string(&fields).unwrap(), "{}");
-        }
-    }
 }

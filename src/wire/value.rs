@@ -1,12 +1,12 @@
 //! The value of a field, by its kind: it is read from a text and shown as a text without the name of the field.
 
+use std::convert::Infallible;
 use std::fmt::{self, Display, Formatter};
-use std::str::ParseBoolError;
 
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{FieldEdit, InvalidTimestamp, MaxClicks, StartingClicks, Timestamp};
+use crate::domain::{FieldEdit, MaxClicks, StartingClicks, Timestamp};
 
 /// The value of a field, by the kind of the field.
 #[derive(Debug)]
@@ -28,49 +28,69 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
+    /// Whether the field stays as it is.
+    pub(super) fn is_kept(&self) -> bool {
+        match self {
+            Self::Text(value) => value.is_kept(),
+            Self::Words(value) => value.is_kept(),
+            Self::Moment(value) => value.is_kept(),
+            Self::Limit(value) => value.is_kept(),
+            Self::Count(value) => value.is_kept(),
+            Self::Flag(value) => value.is_kept(),
+            Self::Ignored(value) => value.is_kept(),
+        }
+    }
+
+    /// Sets it to the next value of an object.
+    pub(super) fn read<'de, M: MapAccess<'de>>(self, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::Text(value) => *value = map.next_value()?,
+            Self::Words(value) => *value = map.next_value()?,
+            Self::Moment(value) => *value = map.next_value()?,
+            Self::Limit(value) => *value = map.next_value()?,
+            Self::Count(value) => *value = map.next_value()?,
+            Self::Flag(value) => *value = map.next_value()?,
+            Self::Ignored(value) => *value = map.next_value()?,
+        }
+        Ok(())
+    }
+
     /// Sets it to what a text says.
     pub(super) fn set(self, name: &str, text: FieldEdit<String>) -> Result<(), String> {
         match self {
             Self::Text(value) => *value = text,
             Self::Words(value) => {
-                *value = text.parsed(|raw| {
-                    let words = raw.split(',').map(str::to_owned).collect();
-                    Ok::<_, String>(Some(words))
+                *value = parsed(name, text, |raw| {
+                    Ok::<_, Infallible>(raw.split(',').map(str::to_owned).collect())
                 })?;
             }
-            Self::Moment(value) => {
-                let time = text.parsed(|raw| raw.parse().map(Some));
-                *value = time.map_err(|error: InvalidTimestamp| format!("{name}: {error}"))?;
-            }
-            // What is no number is refused with the sentence for 0.
-            Self::Limit(value) => {
-                let limit = text.parsed(|raw| MaxClicks::parse(raw.parse().unwrap_or(0)).map(Some));
-                *value = limit.map_err(sentence)?;
-            }
-            Self::Count(value) => {
-                let count = text
-                    .parsed(|raw| StartingClicks::parse(raw.parse().unwrap_or(u64::MAX)).map(Some));
-                *value = count.map_err(sentence)?;
-            }
+            Self::Moment(value) => *value = parsed(name, text, str::parse)?,
+            Self::Limit(value) => *value = parsed(name, text, str::parse)?,
+            Self::Count(value) => *value = parsed(name, text, str::parse)?,
             Self::Flag(value) => {
-                let flag = text.parsed(|raw| raw.parse().map(Some));
-                *value =
-                    flag.map_err(|_: ParseBoolError| format!("{name}: must be true or false"))?;
+                let flag = |raw: &str| raw.parse::<bool>().map_err(|_| "must be true or false");
+                *value = parsed(name, text, flag)?;
             }
-            Self::Ignored(value) => *value = FieldEdit::set_if(text.given().map(|_| Ignored)),
+            Self::Ignored(_) => {}
         }
         Ok(())
     }
+}
+
+fn parsed<T, E: Display>(
+    name: &str,
+    text: FieldEdit<String>,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<FieldEdit<T>, String> {
+    let parsed = text.parsed(|raw| parse(&raw).map(Some));
+    parsed.map_err(|error| format!("{name}: {error}"))
 }
 
 impl Display for Value<'_> {
     /// As a table has it: empty if the field is not given.
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         fn shown<T: Display>(value: &FieldEdit<T>, formatter: &mut Formatter<'_>) -> fmt::Result {
-            match value {
-                FieldEdit::Set(value) => value.fmt(formatter),
-                FieldEdit::Keep | FieldEdit::Clear => Ok(()),
-            }
+            (value.as_given()).map_or(Ok(()), |value| value.fmt(formatter))
         }
         match self {
             Self::Text(value) => shown(value, formatter),

@@ -236,7 +236,7 @@ async fn links(store: &Store) -> Vec<LinkId> {
         let code = ShortCode::generate(7).unwrap();
         let properties = LinkProperties::of(target("https://known.example/"));
         let new = NewLink::new(&code, &properties, owner, SystemClock.now());
-        links.push(store.links.create_link(new, 0).await.unwrap().link.id);
+        links.push(store.create_link(new, 0).await.unwrap().link.id);
     }
     links
 }

@@ -137,7 +137,7 @@ pub(crate) async fn link(store: &Store, owner: Principal) -> (ShortCode, LinkId)
     let code = ShortCode::generate(7).unwrap();
     let properties = plain();
     let new = NewLink::new(&code, &properties, owner, SystemClock.now());
-    let created = store.links.create_link(new, 0).await.unwrap();
+    let created = store.create_link(new, 0).await.unwrap();
     (code, created.link.id)
 }
 
@@ -147,7 +147,7 @@ pub(crate) async fn delete_link(
     owner: Principal,
     code: &ShortCode,
 ) -> Option<Change> {
-    match store.links.delete_link(owner, code, None).await.unwrap() {
+    match store.delete_link(owner, code, None).await.unwrap() {
         Deleted::Done(change) => Some(change),
         Deleted::NotFound | Deleted::Refused => None,
     }

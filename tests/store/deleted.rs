@@ -63,7 +63,7 @@ async fn flush(store: &Store, number: i64, links: &[LinkId]) {
 async fn uncount(store: &Store, limit: u32) -> u32 {
     let (mut after, mut steps) = (None, 0);
     loop {
-        after = store.links.uncount_deleted(after, limit).await.unwrap();
+        after = store.uncount_deleted(after, limit).await.unwrap();
         steps += 1;
         if after.is_none() {
             return steps;

@@ -16,7 +16,7 @@ async fn removed(store: &Store, limit: u32) -> usize {
 }
 
 async fn unpublished(store: &Store) -> Vec<Option<ShortCode>> {
-    let changes = store.outbox.unpublished_changes(0, 1_000).await.unwrap();
+    let changes = store.unpublished_changes(0, 1_000).await.unwrap();
     changes.into_iter().map(|change| change.code).collect()
 }
 
@@ -58,7 +58,7 @@ both_stores! {
         for code in &codes {
             assert!(store.link_target(code).await.unwrap().is_none());
             let new = NewLink { is_chosen: true, ..NewLink::new(code, &properties, other, SystemClock.now()) };
-            assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
+            assert!(matches!(store.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
         }
         assert_eq!(removed(&store, 2).await, 0);
     }

@@ -38,7 +38,7 @@ both_stores! {
         store.clicks.append(&batch, Some("epoch")).await.unwrap();
         for is_active in [false, false, true] {
             let edit = |link: &Link| Some(LinkProperties { is_active, ..link.properties.clone() });
-            let edited = store.links.edit_link(owner, &code, &edit, SystemClock.now()).await.unwrap();
+            let edited = store.edit_link(owner, &code, &edit, SystemClock.now()).await.unwrap();
             let Edited::Done(edited) = edited else { panic!("{edited:?}") };
             assert_eq!((edited.clicks, edited.link.has_parked), (5, true));
             assert_eq!(edited.link.value.properties.is_active, is_active);
@@ -50,7 +50,7 @@ both_stores! {
         let (code, _) = link(&store, owner).await;
         let properties = plain();
         let new = NewLink::new(&code, &properties, owner, SystemClock.now());
-        assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
+        assert!(matches!(store.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
     }
 
     async fn links_that_were_made_are_counted_also_once_they_are_deleted(store) {
@@ -67,7 +67,7 @@ both_stores! {
         let owner = Principal { user: UserId(999), key: TokenKey::generate().unwrap() };
         let properties = plain();
         let new = NewLink::new(&code, &properties, owner, SystemClock.now());
-        assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
+        assert!(matches!(store.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
     }
 
     async fn a_deleted_link_is_gone_and_its_code_stays_taken(store) {
@@ -78,7 +78,7 @@ both_stores! {
         assert!(delete_link(&store, owner, &code).await.is_none());
         let properties = plain();
         let new = NewLink::new(&code, &properties, owner, SystemClock.now());
-        assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
+        assert!(matches!(store.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
     }
 
     async fn a_link_of_another_owner_is_not_deleted(store) {
@@ -86,21 +86,21 @@ both_stores! {
         let (code, _) = link(&store, ada).await;
         assert!(delete_link(&store, bob, &code).await.is_none());
         assert!(store.link_target(&code).await.unwrap().is_some());
-        assert!(store.outbox.unpublished_changes(0, 10).await.unwrap().is_empty());
+        assert!(store.unpublished_changes(0, 10).await.unwrap().is_empty());
     }
 
     async fn a_link_is_deleted_if_it_is_as_expected(store) {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (code, id) = link(&store, ada).await;
         let is_it = |link: &Link| link.id == id;
-        let refused = store.links.delete_link(ada, &code, Some(&|_| false)).await.unwrap();
+        let refused = store.delete_link(ada, &code, Some(&|_| false)).await.unwrap();
         assert_eq!(refused, Deleted::Refused);
-        assert_eq!(store.links.delete_link(bob, &code, Some(&is_it)).await.unwrap(), Deleted::NotFound);
-        assert!(store.outbox.unpublished_changes(0, 10).await.unwrap().is_empty());
-        let deleted = store.links.delete_link(ada, &code, Some(&is_it)).await.unwrap();
-        let change = store.outbox.unpublished_changes(0, 10).await.unwrap().remove(0);
+        assert_eq!(store.delete_link(bob, &code, Some(&is_it)).await.unwrap(), Deleted::NotFound);
+        assert!(store.unpublished_changes(0, 10).await.unwrap().is_empty());
+        let deleted = store.delete_link(ada, &code, Some(&is_it)).await.unwrap();
+        let change = store.unpublished_changes(0, 10).await.unwrap().remove(0);
         assert_eq!(deleted, Deleted::Done(change));
-        assert_eq!(store.links.delete_link(ada, &code, Some(&is_it)).await.unwrap(), Deleted::NotFound);
+        assert_eq!(store.delete_link(ada, &code, Some(&is_it)).await.unwrap(), Deleted::NotFound);
     }
 
     async fn a_deletion_stays_in_the_outbox_until_it_is_published(store) {
@@ -111,13 +111,13 @@ both_stores! {
             assert!(delete_link(&store, owner, &code).await.is_some());
             deleted.push(Some(code));
         }
-        let changes = store.outbox.unpublished_changes(0, 10).await.unwrap();
+        let changes = store.unpublished_changes(0, 10).await.unwrap();
         assert_eq!(changes.iter().map(|change| change.code.clone()).collect::<Vec<_>>(), deleted);
-        assert_eq!(store.outbox.unpublished_changes(0, 2).await.unwrap(), changes[..2]);
-        assert_eq!(store.outbox.unpublished_changes(changes[1].number, 1).await.unwrap(), changes[2..3]);
-        store.outbox.changes_published(&[changes[0].number, changes[2].number, 12345], &[]).await.unwrap();
-        store.outbox.changes_published(&[changes[3].number], &[]).await.unwrap();
-        assert_eq!(store.outbox.unpublished_changes(0, 10).await.unwrap(), changes[1..2]);
+        assert_eq!(store.unpublished_changes(0, 2).await.unwrap(), changes[..2]);
+        assert_eq!(store.unpublished_changes(changes[1].number, 1).await.unwrap(), changes[2..3]);
+        store.changes_published(&[changes[0].number, changes[2].number, 12345], &[]).await.unwrap();
+        store.changes_published(&[changes[3].number], &[]).await.unwrap();
+        assert_eq!(store.unpublished_changes(0, 10).await.unwrap(), changes[1..2]);
     }
 
     async fn a_change_that_was_published_in_a_redis_which_is_not_in_use_stays_in_the_outbox(store) {
@@ -129,9 +129,9 @@ both_stores! {
         let second = store.clicks.begin(raise(first.term, "second"), "").await.unwrap().unwrap();
         // Once it is published, it is so whatever Redis another instance uses.
         for (term, left) in [(first.term, 1), (second.term, 0), (first.term, 0)] {
-            let are_all = store.outbox.changes_published(&[change.number], &[term]).await.unwrap();
+            let are_all = store.changes_published(&[change.number], &[term]).await.unwrap();
             assert_eq!(are_all, left == 0);
-            assert_eq!(store.outbox.unpublished_changes(0, 10).await.unwrap().len(), left);
+            assert_eq!(store.unpublished_changes(0, 10).await.unwrap().len(), left);
         }
     }
 
@@ -141,14 +141,14 @@ both_stores! {
         store.by_hand("UPDATE links SET is_active = false").await;
         store.by_hand("UPDATE links SET is_active = true").await;
         let deletion = delete_link(&store, owner, &code).await.unwrap();
-        let unpublished = async || store.outbox.unpublished_changes(0, 10).await.unwrap();
+        let unpublished = async || store.unpublished_changes(0, 10).await.unwrap();
         let changes = unpublished().await;
         let codes: Vec<_> = changes.iter().map(|change| change.code.as_ref()).collect();
         assert_eq!(codes, [Some(&code); 3]);
         assert_eq!(deletion, changes[2], "a deletion is announced under its own number");
-        store.outbox.changes_published(&[deletion.number], &[]).await.unwrap();
+        store.changes_published(&[deletion.number], &[]).await.unwrap();
         assert_eq!(unpublished().await, changes[..2], "the deletion alone is published");
-        store.outbox.changes_published(&[changes[0].number], &[]).await.unwrap();
+        store.changes_published(&[changes[0].number], &[]).await.unwrap();
         assert_eq!(unpublished().await, changes[1..2], "the older change alone is published");
     }
 
@@ -161,7 +161,7 @@ both_stores! {
             let created_at = moment(1_700_000_000_000_000 + micros);
             let properties = plain();
             let new = NewLink::new(&code, &properties, ada, created_at);
-            ids.push(store.links.create_link(new, 0).await.unwrap().link.id);
+            ids.push(store.create_link(new, 0).await.unwrap().link.id);
         }
         let order = [ids[3], ids[2], ids[1], ids[4], ids[0]];
         let all = store.links_of(ada, None, 10).await.unwrap().value;
@@ -198,7 +198,7 @@ both_stores! {
             let code = ShortCode::generate(7).unwrap();
             let properties = LinkProperties { tags: Tags::parse_list(tags).unwrap(), ..plain() };
             let new = NewLink::new(&code, &properties, owner, SystemClock.now());
-            ids.push(store.links.create_link(new, 0).await.unwrap().link.id);
+            ids.push(store.create_link(new, 0).await.unwrap().link.id);
         }
         let among = async |owner, ids: &[LinkId], filter: &LinkFilter| {
             let found = store.links_among(owner, ids, filter, SystemClock.now()).await.unwrap();
@@ -226,7 +226,7 @@ both_stores! {
             let code = ShortCode::generate(7).unwrap();
             let properties = plain();
             let new = NewLink::new(&code, &properties, owner, SystemClock.now());
-            store.links.create_link(new, most).await
+            store.create_link(new, most).await
         };
         let at_once = futures_util::future::join_all((0..20).map(|_| create(ada, 8))).await;
         let made = at_once.iter().filter(|made| made.is_ok()).count();
@@ -243,7 +243,7 @@ both_stores! {
         assert!(matches!(create(ada, 1).await, Err(CreateLinkError::QuotaReached)));
         let properties = plain();
         let taken = NewLink::new(&code, &properties, bob, SystemClock.now());
-        assert!(matches!(store.links.create_link(taken, 8).await, Err(CreateLinkError::CodeTaken)));
+        assert!(matches!(store.create_link(taken, 8).await, Err(CreateLinkError::CodeTaken)));
     }
 
     async fn the_newest_addresses_of_an_account_are_known_and_no_others(store) {

@@ -75,7 +75,7 @@ both_stores! {
         assert!(delete_link(&store, other, &code).await.is_none());
         let (other_code, properties) = (ShortCode::generate(7).unwrap(), plain());
         let new = NewLink::new(&other_code, &properties, other, SystemClock.now());
-        assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
+        assert!(matches!(store.create_link(new, 0).await, Err(CreateLinkError::OwnerGone)));
         assert_eq!(store.links_of(owner, None, 10).await.unwrap().value.len(), 1);
     }
 

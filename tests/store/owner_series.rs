@@ -38,7 +38,7 @@ async fn made(store: &Store, owner: Principal, properties: LinkProperties, click
     let (code, now) = (ShortCode::generate(7).unwrap(), SystemClock.now());
     let mut new = NewLink::new(&code, &properties, owner, now);
     new.clicks = clicks;
-    store.links.create_link(new, 0).await.unwrap().link.id
+    store.create_link(new, 0).await.unwrap().link.id
 }
 
 async fn began(store: &Store) -> DataSet {
@@ -136,7 +136,7 @@ both_stores! {
             for (code, _) in &deleted {
                 points(&store, &all(owner)).await;
                 delete_link(&store, owner, code).await;
-                store.links.uncount_deleted(None, 10).await.unwrap();
+                store.uncount_deleted(None, 10).await.unwrap();
             }
         };
         tokio::join!(appends, flushes, compactions, deletions);
@@ -220,7 +220,7 @@ both_stores! {
         let owner = user(&store).await;
         let (code, properties) = (ShortCode::generate(7).unwrap(), plain());
         let new = NewLink::new(&code, &properties, owner, moment(1_234_567));
-        store.links.create_link(new, 0).await.unwrap();
+        store.create_link(new, 0).await.unwrap();
         let made = store.link_made(&code).await.unwrap().unwrap();
         assert_eq!((made.at, made.max_clicks), (moment(1_234_567), None));
         let other = ShortCode::generate(7).unwrap();

@@ -74,7 +74,7 @@ async fn link_to(store: &Store, owner: Principal, target: &str, address: &str) -
         address: Some(address),
         ..NewLink::new(&code, &properties, owner, SystemClock.now())
     };
-    store.links.create_link(new, 0).await.unwrap();
+    store.create_link(new, 0).await.unwrap();
     code
 }
 
@@ -118,7 +118,7 @@ both_stores! {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
         remove(&store, "link", code.as_str(), RemovalStatus::Gone).await;
-        let edited = store.links.edit_link(owner, &code, &|link| {
+        let edited = store.edit_link(owner, &code, &|link| {
             assert_eq!(link.removed, Some(RemovalStatus::Gone));
             None
         }, SystemClock.now());
@@ -132,7 +132,7 @@ both_stores! {
         assert!(delete_link(&store, owner, &code).await.is_some());
         let properties = plain();
         let new = NewLink { is_chosen: true, ..NewLink::new(&code, &properties, owner, SystemClock.now()) };
-        assert!(matches!(store.links.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
+        assert!(matches!(store.create_link(new, 0).await, Err(CreateLinkError::CodeTaken)));
     }
 
     async fn a_link_is_removed_while_one_removal_covers_it(store) {

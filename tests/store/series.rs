@@ -126,7 +126,7 @@ both_stores! {
         let (code, properties, now) = (ShortCode::generate(7).unwrap(), plain(), SystemClock.now());
         let mut new = NewLink::new(&code, &properties, owner, now);
         new.clicks = 40;
-        let id = store.links.create_link(new, 0).await.unwrap().link.id;
+        let id = store.create_link(new, 0).await.unwrap().link.id;
         let made = i64::from(Interval::of(now).number());
         assert_eq!(series(&store, id).await, [(made, 40)]);
         let data_set = began(&store).await;
@@ -157,7 +157,7 @@ both_stores! {
             flush(&store, &data_set, number, NOON + number, &[(id, 1)]).await;
         }
         delete_link(&store, owner, &code).await;
-        store.links.uncount_deleted(None, 10).await.unwrap();
+        store.uncount_deleted(None, 10).await.unwrap();
         flush(&store, &data_set, 4, NOON + 4, &[(id, 1)]).await;
         let all = Interval::FIRST..Interval::LAST;
         let snapshot = store.clicks.series(id, all, None).await.unwrap();

@@ -166,7 +166,7 @@ async fn link(store: &Store) -> (Principal, LinkId) {
     let target = TargetUrl::parse("https://example.org/", &own).unwrap();
     let (code, properties) = (ShortCode::generate(7).unwrap(), LinkProperties::of(target));
     let new = NewLink::new(&code, &properties, owner, now);
-    let made = store.links.create_link(new, 0).await.unwrap();
+    let made = store.create_link(new, 0).await.unwrap();
     (owner, made.link.id)
 }
 

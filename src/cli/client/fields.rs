@@ -31,7 +31,7 @@ pub(in crate::cli) struct FieldArgs {
     forward_query: bool,
 }
 
-/// What is taken away of a link.
+/// What is taken away from a link.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(in crate::cli) struct ClearArgs {
@@ -53,7 +53,7 @@ pub(in crate::cli) struct ClearArgs {
 }
 
 impl FieldArgs {
-    /// Those that were given.
+    /// The fields that were given.
     pub(super) fn fields(self) -> LinkFields {
         let max_clicks = self.max_clicks.and_then(|most| MaxClicks::parse(most).ok());
         let tags = (!self.tags.is_empty()).then_some(self.tags);

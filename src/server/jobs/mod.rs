@@ -74,8 +74,7 @@ pub(super) fn spawn(
         has_redis,
     ));
     jobs.spawn(measure::run(measured, metrics));
-    let outbox = Arc::clone(&app.store.outbox);
-    let publishes = publishes(&*outbox, &app.cache);
+    let publishes = publishes(&app.store, &app.cache);
     jobs.spawn(measure::run_stores(
         store(),
         app.redis.clone(),
@@ -124,7 +123,7 @@ pub(super) fn spawn(
     if publishes {
         let link_changes = Arc::clone(&app.link_changes);
         let redis = app.redis.clone();
-        jobs.spawn(outbox::run(outbox, cache(), link_changes, redis));
+        jobs.spawn(outbox::run(app.store.clone(), cache(), link_changes, redis));
     } else {
         jobs.spawn(follow::run(Arc::clone(&app.link_changes)));
     }

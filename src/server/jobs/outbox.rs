@@ -9,24 +9,24 @@ use crate::cache::{ChangeNote, LinkCache};
 use crate::clicks::LinkChanges;
 use crate::links::{OutboxError, publish_pending};
 use crate::redis::{RedisShard, RedisShards};
-use crate::store::Outbox;
+use crate::store::Store;
 
 /// Pause between two reads of the outbox: how long such a change may stay unpublished.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Without Redis, changes are published only in this process.
 pub(super) async fn run(
-    outbox: Arc<dyn Outbox>,
+    store: Store,
     cache: LinkCache,
     link_changes: Arc<LinkChanges>,
     redis: Option<RedisShards>,
 ) {
     every(PAUSE, "publishing changes of links", || async {
         let Some(shards) = &redis else {
-            return publish_pending(&*outbox, &cache, |_| true).await;
+            return publish_pending(&store, &cache, |_| true).await;
         };
         if shards.iter().all(RedisShard::is_up) {
-            return publish_all(&*outbox, &cache, &link_changes).await;
+            return publish_all(&store, &cache, &link_changes).await;
         }
         // So this process knows what to tell Redis if the database goes away as well.
         let noted = noted_by(&cache);
@@ -35,8 +35,8 @@ pub(super) async fn run(
             let of_shard = shards.iter().find(|redis| redis.shard() == shard);
             of_shard.is_some_and(RedisShard::is_up)
         };
-        publish_pending(&*outbox, &cache, is_up).await?;
-        if outbox.unpublished_changes(0, 1).await?.is_empty() {
+        publish_pending(&store, &cache, is_up).await?;
+        if store.unpublished_changes(0, 1).await?.is_empty() {
             // Other instances have published all that was noted.
             for note in noted {
                 cache.all_announced(note);
@@ -54,13 +54,13 @@ fn noted_by(cache: &LinkCache) -> Vec<ChangeNote> {
 
 /// Publishes all changes. Whatever was in the database before is then known to Redis, and so to this process.
 async fn publish_all(
-    outbox: &dyn Outbox,
+    store: &Store,
     cache: &LinkCache,
     link_changes: &LinkChanges,
 ) -> Result<(), OutboxError> {
     let noted = noted_by(cache);
     let now = link_changes.now().await?;
-    publish_pending(outbox, cache, |_| true).await?;
+    publish_pending(store, cache, |_| true).await?;
     for shard in cache.all_shards() {
         if !cache.poll_changes(shard).await? {
             return Ok(());

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::runner::every;
 use crate::domain::Clock;
 use crate::links::keys_expire_before;
-use crate::store::{Kept, Links, Outbox, Store, StoreError};
+use crate::store::{Kept, Store, StoreError};
 
 /// Pause between two runs.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -27,11 +27,11 @@ const LINKS_PER_STEP: u32 = 250;
 pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32) {
     every(PAUSE, "removing what is no longer needed", || async {
         remove_deleted_users(&store).await?;
-        remove_changes(&*store.outbox).await?;
-        remove_keys(&*store.links, &*clock).await?;
+        remove_changes(&store).await?;
+        remove_keys(&store, &*clock).await?;
         remove_sessions(&store, &*clock).await?;
         remove_audited(&store, &*clock, audit_days).await?;
-        remove_clicks(&*store.links).await
+        remove_clicks(&store).await
     })
     .await;
 }
@@ -46,10 +46,10 @@ async fn remove_deleted_users(store: &Store) -> Result<(), StoreError> {
     }
 }
 
-async fn remove_changes(outbox: &dyn Outbox) -> Result<(), StoreError> {
+async fn remove_changes(store: &Store) -> Result<(), StoreError> {
     loop {
         let started = Instant::now();
-        if outbox.prune_changes(ROWS_PER_STEP).await? < u64::from(ROWS_PER_STEP) {
+        if store.prune_changes(ROWS_PER_STEP).await? < u64::from(ROWS_PER_STEP) {
             return Ok(());
         }
         // Leaves the database half of the time at least.
@@ -57,11 +57,11 @@ async fn remove_changes(outbox: &dyn Outbox) -> Result<(), StoreError> {
     }
 }
 
-async fn remove_keys(links: &dyn Links, clock: &dyn Clock) -> Result<(), StoreError> {
+async fn remove_keys(store: &Store, clock: &dyn Clock) -> Result<(), StoreError> {
     let before = keys_expire_before(clock.now());
     loop {
         let started = Instant::now();
-        if links.prune_keys(before, ROWS_PER_STEP).await? < u64::from(ROWS_PER_STEP) {
+        if store.prune_keys(before, ROWS_PER_STEP).await? < u64::from(ROWS_PER_STEP) {
             return Ok(());
         }
         sleep(started.elapsed()).await;
@@ -98,11 +98,11 @@ async fn remove_audited(store: &Store, clock: &dyn Clock, days: u32) -> Result<(
     Ok(())
 }
 
-async fn remove_clicks(links: &dyn Links) -> Result<(), StoreError> {
+async fn remove_clicks(store: &Store) -> Result<(), StoreError> {
     let mut after = None;
     loop {
         let started = Instant::now();
-        after = links.uncount_deleted(after, ROWS_PER_STEP).await?;
+        after = store.uncount_deleted(after, ROWS_PER_STEP).await?;
         if after.is_none() {
             return Ok(());
         }

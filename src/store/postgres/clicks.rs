@@ -252,8 +252,24 @@ impl Clicks for PostgresStore {
     }
 }
 
+/// Adds clicks of one interval to links, each named once, and to the sums of their owners.
+pub(in crate::store) async fn count_clicks(
+    session: &mut Session,
+    clicks: &[(LinkId, u64)],
+    interval: Interval,
+) -> Result<(), sqlx::Error> {
+    let (links, counts) = columns(clicks);
+    sqlx::query("SELECT count_clicks($1, $2, $3)")
+        .bind(links)
+        .bind(counts)
+        .bind(interval.number())
+        .execute(session)
+        .await?;
+    Ok(())
+}
+
 /// The clicks of a link that the database has.
-pub(super) async fn written_clicks(
+pub(in crate::store) async fn written_clicks(
     session: &mut Session,
     link: LinkId,
 ) -> Result<u64, sqlx::Error> {

@@ -2,20 +2,14 @@
 
 use super::{OpenError, StoreSettings};
 
-mod bulk_links;
 mod click_limits;
 mod clicks;
-mod created_links;
-mod deleted_links;
 mod detail_lock;
 mod detail_room;
 mod details;
-mod edited_links;
 mod history;
 mod ledger;
-mod links;
 mod migrate;
-mod outbox;
 mod owner_series;
 mod pool;
 mod removed_details;
@@ -27,6 +21,7 @@ pub(super) mod session;
 
 use pool::Pool;
 
+pub(super) use clicks::{count_clicks, written_clicks};
 pub(super) use history::{CHECKS, unchecked};
 pub(super) use seen::Seen;
 

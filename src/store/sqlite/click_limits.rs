@@ -5,7 +5,7 @@ use sqlx::{Sqlite, Transaction};
 
 use super::SqliteStore;
 use super::batch::to_json;
-use super::counted::{count, queue_details};
+use super::counted::{count_clicks, queue_details};
 use crate::domain::LinkId;
 use crate::store::rows::{self, signed};
 use crate::store::{ClickBatch, ClickLimits, Grant, StoreError};
@@ -150,7 +150,7 @@ impl SqliteStore {
             .filter(|(_, clicks, _)| *clicks > 0)
             .map(|(link, clicks, _)| Ok((rows::link_id(*link)?, clicks.unsigned_abs())))
             .collect::<Result<_, StoreError>>()?;
-        count(transaction, &counted, batch.interval).await?;
+        count_clicks(transaction, &counted, batch.interval).await?;
         queue_details(transaction, &batch.details, batch.interval, Some(&counted)).await?;
         sqlx::query(
             "INSERT INTO click_grants (recorder, number, grants, granted_at) VALUES (?1, ?2, ?3, ?4)",

@@ -193,7 +193,7 @@ impl Clicks for SqliteStore {
 }
 
 /// The clicks of a link that the database has.
-pub(super) async fn written_clicks(
+pub(in crate::store) async fn written_clicks(
     connection: &mut SqliteConnection,
     link: LinkId,
     now: Timestamp,

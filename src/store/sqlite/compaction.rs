@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::batch::from_json;
-use super::counted::count;
+use super::counted::count_clicks;
 use super::log::Log;
 use super::pool::Pool;
 use crate::domain::{Clock, Interval, LinkId};
@@ -219,7 +219,7 @@ impl Compactor {
             ..Compacted::default()
         };
         for (interval, clicks) in by_interval(part) {
-            count(&mut transaction, &clicks, interval).await?;
+            count_clicks(&mut transaction, &clicks, interval).await?;
             compacted.clicks += clicks.iter().map(|(_, clicks)| clicks).sum::<u64>();
         }
         transaction.commit().await?;

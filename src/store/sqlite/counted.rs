@@ -10,7 +10,7 @@ use crate::store::click_rows::packed;
 
 /// Adds the clicks of one interval to the links, each named once, and to the sums of their owners; deleted ones are passed over. A
 /// trigger keeps the sum of the interval that a newer one ends.
-pub(super) async fn count(
+pub(in crate::store) async fn count_clicks(
     transaction: &mut SqliteConnection,
     clicks: &[(LinkId, u64)],
     interval: Interval,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sqlx::{SqliteConnection, SqliteExecutor};
 
 use super::SqliteStore;
-use super::counted::{count, queue_details};
+use super::counted::{count_clicks, queue_details};
 use crate::domain::{LinkId, Timestamp};
 use crate::store::click_rows::{self, DataSetRow};
 use crate::store::ledger::{RETENTION_MICROS, drains_until};
@@ -123,7 +123,7 @@ impl Ledger for SqliteStore {
         if mark != from || matches!(mark, FlushMark::Superseded | FlushMark::OfAnother) {
             return Ok(mark);
         }
-        count(&mut transaction, part, flush.interval).await?;
+        count_clicks(&mut transaction, part, flush.interval).await?;
         queue_details(&mut transaction, details, flush.interval, None).await?;
         sqlx::query(
             "UPDATE data_sets SET flush = ?2, up_to = ?3, flush_name = ?4 WHERE epoch = ?1",

@@ -25,28 +25,25 @@ use super::{DiskUsage, OpenError, StoreError, StoreSettings};
 use crate::domain::{Clock, io_reason};
 
 mod batch;
-mod bulk_links;
 mod class_sums;
 mod click_limits;
 mod clicks;
 mod compaction;
 mod counted;
-mod deleted_links;
 mod detail_room;
 mod details;
 mod ledger;
-mod links;
 mod log;
 mod migrate;
 mod one_row;
-mod outbox;
 mod owner_series;
 mod pool;
 mod presence;
 mod removed_details;
 mod series;
-mod written_links;
 
+pub(super) use clicks::written_clicks;
+pub(super) use counted::count_clicks;
 pub use migrate::migrate_sqlite;
 
 /// How long a writer waits for a write by hand, such as in the sqlite3 shell.

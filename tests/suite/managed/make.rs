@@ -136,7 +136,7 @@ both_modes! {
         }
         let both = "/urls/shorten?target_url=https%3A%2F%2Fexample.org";
         send(app, Method::POST, &token, both, &json!({"target_url": target})).await
-            .is_error(422, "body: must be left out where the query has the parameters");
+            .is_error(422, "body: must be left out if the query has the parameters");
         assert_eq!(app.get_as(&token, "/urls/my").await.text, "[]\n");
     }
 

@@ -22,7 +22,7 @@ pub(super) trait Destination {
     /// Takes the next links of the file, which is read up to this byte.
     fn send(&mut self, batch: Vec<Pending>, read: u64) -> Result<(), Failure>;
 
-    /// Whether a link was done before. Fails if the file was another one then.
+    /// Whether a link was done before. Fails if that was with another file.
     fn is_done(&self, number: u64, fingerprint: &str) -> Result<bool, Failure>;
 
     /// The file has so many links in all.
@@ -46,7 +46,7 @@ pub(super) struct Importer<D> {
 }
 
 impl<D: Destination> Importer<D> {
-    /// Before the first link. With new codes, a link whose code cannot be used here gets another one.
+    /// Before the first link. With new codes, a link whose code cannot be used here gets a new code.
     pub(super) fn new(
         own_host: OwnHost,
         has_new_codes: bool,

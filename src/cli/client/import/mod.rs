@@ -142,7 +142,7 @@ fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
     }
     check_list(&lists.refused, &args.file)?;
     let sender = Sender::new(settling, &bar, state, progress, &lists)?;
-    // The service's public host may be another one than that of `--server`.
+    // The service's public host may differ from the host of `--server`.
     let host = OwnHost::unknown();
     let mut importer = Importer::new(host, args.new_codes, file.bytes(), sender);
     let read = file.read(args.from.format(), &mut importer);

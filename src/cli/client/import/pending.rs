@@ -10,9 +10,9 @@ use super::tally::Tally;
 pub(super) struct Pending {
     /// Its number in the file, from 0 on.
     pub(super) number: u64,
-    /// All links of the file up to this one.
+    /// A digest of all links of the file up to this one.
     pub(super) fingerprint: String,
-    /// Of this one: its code is drawn from it, if it has none.
+    /// The content of this link, from which its code is drawn if it lacks a code.
     pub(super) content: String,
     pub(super) read: ReadLink,
     /// Why it is refused, if it is.
