@@ -254,7 +254,7 @@ impl App {
             abuse: Arc::clone(&self.abuse),
             redirect: Arc::new(redirect),
             readiness: Arc::new(Readiness::new(
-                Arc::clone(&self.store.database),
+                self.store.clone(),
                 self.replica.clone(),
                 self.redis.clone(),
                 shutdown.draining_token(),

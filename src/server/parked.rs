@@ -147,6 +147,6 @@ pub async fn drop_parked_clicks(config: &Config) -> Result<(), DropError> {
     tracing::warn!(
         "{dropped} parked clicks were dropped: their Redis data sets are not configured"
     );
-    store.database.close().await?;
+    store.close().await?;
     Ok(())
 }

@@ -63,7 +63,7 @@ pub async fn serve(
         let limits = cache_limits(&config, store);
         let drain = Drain {
             clicks: &store.clicks,
-            installation: store.database.installation(),
+            installation: store.installation(),
             cache: LinkCache::new(limits, None),
             clock: &clock,
         };
@@ -88,7 +88,7 @@ pub async fn serve(
         }
         settle_former(store, shards.as_ref(), &drain).await?;
         // Before the first request: the database may have gone back while nothing ran.
-        let mut watch = HistoryWatch::new(&store.database, &cache, shards.as_ref());
+        let mut watch = HistoryWatch::new(store, &cache, shards.as_ref());
         if let Err(error) = watch.check().await {
             tracing::warn!(%error, "the history of the database is checked later");
         }

@@ -155,8 +155,8 @@ impl From<OpenError> for AttemptError {
 pub async fn migrate(config: &Config, report: Report) -> Result<(), ConnectError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let opened = with_schema(Schema::Migrate(report), config, &clock);
-    let database = opened.await?.store.database;
-    database.close().await.map_err(|error| ConnectError {
+    let store = opened.await?.store;
+    store.close().await.map_err(|error| ConnectError {
         dependency: "DATABASE_URL",
         reason: error.to_string(),
     })

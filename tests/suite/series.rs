@@ -52,7 +52,7 @@ impl Pipeline {
         let store = SqliteStore::open(&path, settings, clock).await.unwrap();
         let store = Store::of(Arc::new(store));
         let shard = shards.iter().next().unwrap();
-        recover(shard, &*store.clicks, store.database.installation())
+        recover(shard, &*store.clicks, store.installation())
             .await
             .unwrap();
         shard.recovered();
