@@ -44,6 +44,7 @@ mod series;
 
 pub(super) use clicks::written_clicks;
 pub(super) use counted::count_clicks;
+pub use log::DiskUsage;
 pub use migrate::migrate_sqlite;
 
 /// How long a writer waits for a write by hand, such as in the sqlite3 shell.
