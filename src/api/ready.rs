@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
 use crate::http::Json;
-use crate::redis::RedisShards;
+use crate::shared_redis::RedisShards;
 use crate::store::{PostgresReplica, Store};
 
 /// How long the states of the dependencies are cached.

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use crate::clicks::Drain;
 use crate::config::Config;
 use crate::domain::{Clock, Shard};
-use crate::redis::keys::Keys;
-use crate::redis::{Layout, RedisServers, RedisShards};
 use crate::server::startup::{AttemptError, ConnectError, REDIS_TIMEOUT, ask_database, retry};
+use crate::shared_redis::keys::Keys;
+use crate::shared_redis::{Layout, RedisServers, RedisShards};
 use crate::store::{Store, StoreError};
 
 /// How long the start tries to drain former data sets: longer than the lease of an instance that crashed.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
-use crate::redis::{RedisFailure, RedisShard, RedisShards};
+use crate::shared_redis::{RedisFailure, RedisShard, RedisShards};
 use crate::store::{HistoryNote, Store, StoreError};
 use crate::telemetry::metrics::DATABASE_ROLLED_BACK;
 

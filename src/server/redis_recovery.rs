@@ -9,7 +9,7 @@ use crate::cache::{CacheError, LinkCache};
 use crate::clicks::{Ledger, RecoveryError, recover};
 use crate::domain::Shard;
 use crate::links::{OutboxError, publish_pending};
-use crate::redis::RedisShard;
+use crate::shared_redis::RedisShard;
 use crate::store::{Clicks, Store, StoreError};
 
 /// How long a shard that came back waits for the changes that were not published in it.

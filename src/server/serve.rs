@@ -10,7 +10,6 @@ use crate::clicks::Drain;
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::limits::CurrentLimits;
-use crate::redis::{RedisServers, RedisShards};
 use crate::server::app::App;
 use crate::server::bound_socket::BoundSocket;
 use crate::server::data_sets::DataSets;
@@ -22,6 +21,7 @@ use crate::server::parked::settle_former;
 use crate::server::running::{Listeners, Running};
 use crate::server::shutdown::Shutdown;
 use crate::server::{banner, risks, startup};
+use crate::shared_redis::{RedisServers, RedisShards};
 use crate::telemetry::LogFilter;
 use crate::telemetry::exposition::Exposition;
 

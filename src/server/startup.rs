@@ -14,8 +14,8 @@ use crate::clicks::{DrainError, RecoveryError};
 use crate::config::{Config, DatabaseUrl};
 use crate::domain::{Clock, CurrentBlocklist, SystemClock};
 use crate::limits::Searches;
-use crate::redis::{FindMasterError, RedisShard, RedisShards};
 use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
+use crate::shared_redis::{FindMasterError, RedisShard, RedisShards};
 use crate::store::migrations::{self, Report, Schema};
 use crate::store::{
     OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreError, StoreSettings,

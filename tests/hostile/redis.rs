@@ -14,7 +14,7 @@ use shunt::domain::{
     Principal, Shard, ShortCode, SystemClock, TargetUrl, TokenKey, TokenSecret,
 };
 use shunt::limits::{Action, CallerHasher, CurrentLimits, Limiter};
-use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
+use shunt::shared_redis::{Layout, RedisServers, RedisShard, RedisShards};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, ClickDetails, NewLink, SqliteStore, Store, StoreSettings};
 use tokio::runtime::Runtime;

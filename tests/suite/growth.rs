@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shunt::clicks::{Flusher, recover};
 use shunt::domain::{Clock, Interval, LinkId, SystemClock};
-use shunt::redis::{Layout, RedisServers, RedisShards};
+use shunt::shared_redis::{Layout, RedisServers, RedisShards};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, ClickDetails, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use shunt::clicks::{Flusher, RedisSink, recover};
 use shunt::domain::{Clock, Interval, LinkId, SystemClock};
-use shunt::redis::{Layout, RedisServers, RedisShards};
+use shunt::shared_redis::{Layout, RedisServers, RedisShards};
 use shunt::store::{ClickBatch, ClickDetails};
 use shunt::store::{PostgresStore, Store, StoreSettings, migrations};
 use sqlx::{Connection, PgConnection};

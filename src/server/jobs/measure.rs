@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::flush_times::FlushTimes;
 use super::runner::ticks;
 use crate::cache::LinkCache;
-use crate::redis::{RedisShard, RedisShards};
+use crate::shared_redis::{RedisShard, RedisShards};
 use crate::store::{PostgresReplica, Store};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::metrics::{

@@ -7,11 +7,11 @@ use tokio::task::JoinSet;
 
 use crate::domain::Shard;
 use crate::links::publishes;
-use crate::redis::RedisShard;
 use crate::server::app::App;
 use crate::server::history::HistoryWatch;
 use crate::server::redis_recovery::RedisRecovery;
 use crate::server::shutdown::Shutdown;
+use crate::shared_redis::RedisShard;
 use crate::telemetry::exposition::Exposition;
 
 mod blocklist;
