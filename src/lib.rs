@@ -23,7 +23,7 @@
 //! | [`cache`] | 3 | links in a worker's table (l1), in the process (l2) and in Redis; invalidation |
 //! | [`store`] | 3 | the source of truth, in Postgres or SQLite |
 //! | [`config`] | 2 | settings: flags and environment, checked |
-//! | [`redis`] | 2 | the shared Redis: connections, deadlines, keys, scripts |
+//! | [`shared_redis`] | 2 | the shared Redis: connections, deadlines, keys, scripts |
 //! | [`import`] | 2 | links in files of this service and of others: tables and JSON |
 //! | [`wire`] | 1 | the documents of a link, which the API, the pages and the command line share |
 //! | [`telemetry`] | 1 | logs, metrics, traces |
@@ -106,8 +106,8 @@ pub mod limits;
 pub mod links;
 pub mod qr;
 pub mod redirect;
-pub mod redis;
 pub mod server;
+pub mod shared_redis;
 pub mod store;
 pub mod telemetry;
 pub mod web;

@@ -901,8 +901,8 @@ INSERT INTO locks (name) VALUES ('owner series');
 -- Into how many shards the data sets of a Redis Cluster are divided, for each prefix of keys: all instances have the same
 -- number, and former data sets are written back before the number changes.
 CREATE TABLE redis_shards (
-    prefix text PRIMARY KEY,
-    shards integer NOT NULL
+    prefix text   PRIMARY KEY,
+    shards bigint NOT NULL
 );
 
 -- # Against abuse

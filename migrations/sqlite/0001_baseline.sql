@@ -318,13 +318,6 @@ BEGIN
     DELETE FROM owner_series WHERE owner_id = old.id;
 END;
 
--- Counts with which links are made.
-CREATE TRIGGER owner_series_made AFTER INSERT ON links WHEN new.clicks > 0
-BEGIN
-    INSERT INTO owner_series (owner_id, interval, clicks) VALUES (new.owner_id, new.interval, new.clicks)
-    ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks;
-END;
-
 -- A link that is deleted leaves the sums with all of its clicks, before the trigger that removes its series.
 CREATE TRIGGER owner_series_less BEFORE DELETE ON links WHEN old.clicks > 0
 BEGIN

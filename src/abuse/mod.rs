@@ -1,4 +1,4 @@
-//! Against abuse: what administrators remove, ban and see, and what visitors report. Knows no HTTP.
+//! Protection against abuse: removals and bans by administrators, reports by visitors, and the audit log. Knows no HTTP.
 //!
 //! A removal of one link is done with its transaction. Any other one is noted at once, bans an account at once, and goes on
 //! over the links in small steps (`work`), off the redirect's path; its request waits for them.

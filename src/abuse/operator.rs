@@ -55,6 +55,6 @@ impl Abuse {
     /// # Errors
     /// [`AbuseError::Store`].
     pub async fn close(self) -> Result<(), AbuseError> {
-        Ok(self.store.database.close().await?)
+        Ok(self.store.close().await?)
     }
 }

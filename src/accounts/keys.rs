@@ -25,7 +25,7 @@ impl Accounts {
         if expires_at.is_some_and(|end| end <= now) {
             return Err(AccountError::EndsInPast);
         }
-        self.room.check()?;
+        self.store.room.check()?;
         let no_key = |error: getrandom::Error| AccountError::NoKey(error.to_string());
         let text = api_key::generate(owner.user, scope).map_err(no_key)?;
         let hash = api_key::hash(&text);

@@ -6,7 +6,7 @@ use crate::domain::{
     Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
 };
 use crate::limits::{Action, Daily, FailureLimiter, Limiter, TooMany};
-use crate::store::{CreateUserError, StorageRoom, Store, StoreError, committed};
+use crate::store::{CreateUserError, Store, StoreError, committed};
 
 mod api_key;
 mod bearer;
@@ -47,7 +47,6 @@ pub struct Accounts {
     common: CommonPasswords,
     limiter: Limiter,
     failures: FailureLimiter,
-    room: StorageRoom,
     known: KnownAddresses,
     registration: Registration,
     clock: Arc<dyn Clock>,
@@ -125,7 +124,6 @@ impl Accounts {
             common,
             limiter,
             failures,
-            room: store.room.clone(),
             known,
             registration: Registration::Open,
             clock,
@@ -160,7 +158,7 @@ impl Accounts {
         if self.store.credentials(email).await?.is_some() {
             return Err(AccountError::EmailTaken);
         }
-        self.room.check()?;
+        self.store.room.check()?;
         self.limiter.add_today(Daily::Accounts, address, 1).await?;
         let created = self.create_user(email, password, permit, address).await;
         if created.is_err() {

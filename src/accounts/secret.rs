@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::domain::{TokenSecret, WeakSecret, io_reason};
-use crate::redis::random_id;
+use crate::shared_redis::random_id;
 
 /// Why the secret is missing. No message contains any of its bytes.
 #[derive(Debug, thiserror::Error)]

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
 use crate::http::Json;
-use crate::redis::RedisShards;
-use crate::store::{Database, PostgresReplica};
+use crate::shared_redis::RedisShards;
+use crate::store::{PostgresReplica, Store};
 
 /// How long the states of the dependencies are cached.
 const CACHED_FOR: Duration = Duration::from_millis(250);
@@ -24,7 +24,7 @@ type ReadinessCache = Mutex<Option<(Instant, Dependencies)>>;
 
 /// The dependencies of readiness.
 pub struct Readiness {
-    database: Arc<dyn Database>,
+    store: Store,
     replica: Option<Arc<PostgresReplica>>,
     redis: Option<RedisShards>,
     stopping: CancellationToken,
@@ -35,13 +35,13 @@ impl Readiness {
     /// Ready until `stopping` is cancelled.
     #[must_use]
     pub fn new(
-        database: Arc<dyn Database>,
+        store: Store,
         replica: Option<Arc<PostgresReplica>>,
         redis: Option<RedisShards>,
         stopping: CancellationToken,
     ) -> Self {
         Self {
-            database,
+            store,
             replica,
             redis,
             stopping,
@@ -141,7 +141,7 @@ async fn cached_dependencies(readiness: &Readiness) -> Dependencies {
 }
 
 async fn database(readiness: &Readiness) -> DependencyState {
-    match timeout(TIMEOUT, readiness.database.ping()).await {
+    match timeout(TIMEOUT, readiness.store.ping()).await {
         Ok(Ok(())) => DependencyState::Up,
         Ok(Err(_)) | Err(_) => DependencyState::Away,
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::domain::Shard;
-use crate::redis::Term;
+use crate::shared_redis::Term;
 
 /// The newest change of a data set in Redis at some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::cursor::InvalidationCursor;
 use super::l2::L2;
 use super::redis_tier::{ListDeadline, RedisTier};
-use crate::redis::Term;
+use crate::shared_redis::Term;
 use crate::telemetry::metrics::{REDIS_DATA_LOST, counter_of_shard};
 
 /// The changes of one shard that this process has applied.

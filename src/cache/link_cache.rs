@@ -19,7 +19,7 @@ use super::redis_tier::RedisTier;
 use super::unannounced::Unannounced;
 use super::version::LookupVersion;
 use crate::domain::{LinkTarget, Shard, ShortCode};
-use crate::redis::{RedisShard, RedisShards};
+use crate::shared_redis::{RedisShard, RedisShards};
 
 mod changes;
 

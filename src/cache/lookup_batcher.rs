@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::link::CachedLink;
 use super::stored_link::decode;
 use crate::domain::ShortCode;
-use crate::redis::{Call, DedicatedConnection, RedisShard};
+use crate::shared_redis::{Call, DedicatedConnection, RedisShard};
 
 /// Max codes in one command.
 const MAX_BATCH: usize = 256;
@@ -45,7 +45,7 @@ pub(super) struct LookupQueue(mpsc::Sender<QueuedLookup>);
 
 /// Looks up in Redis the codes that one worker and the process do not have.
 pub struct LookupBatcher {
-    redis: RedisShard,
+    shard: RedisShard,
     connection: Arc<DedicatedConnection>,
     queue: mpsc::Receiver<QueuedLookup>,
 }
@@ -53,12 +53,12 @@ pub struct LookupBatcher {
 impl LookupQueue {
     /// Both ends of the queue. Without the batcher every look-up is a miss.
     pub(super) fn new(
-        redis: RedisShard,
+        shard: RedisShard,
         connection: Arc<DedicatedConnection>,
     ) -> (Self, LookupBatcher) {
         let (sender, queue) = mpsc::channel(QUEUE);
         let batcher = LookupBatcher {
-            redis,
+            shard,
             connection,
             queue,
         };
@@ -85,7 +85,7 @@ impl LookupBatcher {
             let state = state.map(Arc::new);
             let found = found.unwrap_or_default().into_iter();
             for (lookup, stored) in lookups.drain(..).zip(found.chain(std::iter::repeat(None))) {
-                let shard = self.redis.shard();
+                let shard = self.shard.shard();
                 let link = stored
                     .zip(state.as_ref())
                     .and_then(|(stored, state)| decode(&stored, &state.generation, shard));
@@ -100,7 +100,7 @@ impl LookupBatcher {
 
     /// The state and the stored link of each code; `None` if Redis fails.
     async fn look_up(&self, lookups: &[QueuedLookup]) -> Option<(TierState, Vec<Option<String>>)> {
-        let keys = self.redis.keys();
+        let keys = self.shard.keys();
         let mut state = redis::cmd("HMGET");
         state.arg(keys.state()).arg(&["change", "generation"]);
         let mut get = redis::cmd("MGET");

@@ -10,7 +10,7 @@ use super::link::CachedLink;
 use super::lookup_batcher::{LookupBatcher, LookupQueue, RedisLookup, TierState};
 use super::stored_link::encode;
 use crate::domain::ShortCode;
-use crate::redis::{Call, DedicatedConnection, RedisFailure, RedisShard, Term, scripts};
+use crate::shared_redis::{Call, DedicatedConnection, RedisFailure, RedisShard, Term, scripts};
 
 /// How long Redis caches a link: many times as long as a process does, which looks it up there again.
 const LINK_EXPIRY: Duration = Duration::from_hours(6);
@@ -32,18 +32,18 @@ pub(super) enum ListDeadline {
 
 #[derive(Clone)]
 pub(super) struct RedisTier {
-    redis: RedisShard,
+    shard: RedisShard,
     connection: Arc<DedicatedConnection>,
     lookups: LookupQueue,
 }
 
 impl RedisTier {
     /// Returns the batcher, too, which must run for [`RedisTier::get`] to find anything.
-    pub(super) fn new(redis: RedisShard) -> (Self, LookupBatcher) {
-        let connection = Arc::new(redis.dedicated_connection());
-        let (lookups, batcher) = LookupQueue::new(redis.clone(), Arc::clone(&connection));
+    pub(super) fn new(shard: RedisShard) -> (Self, LookupBatcher) {
+        let connection = Arc::new(shard.dedicated_connection());
+        let (lookups, batcher) = LookupQueue::new(shard.clone(), Arc::clone(&connection));
         let tier = Self {
-            redis,
+            shard,
             connection,
             lookups,
         };
@@ -51,36 +51,36 @@ impl RedisTier {
     }
 
     pub(super) fn for_worker(&self) -> (Self, LookupBatcher) {
-        Self::new(self.redis.clone())
+        Self::new(self.shard.clone())
     }
 
     pub(super) fn is_up(&self) -> bool {
-        self.redis.is_up()
+        self.shard.is_up()
     }
 
     /// Whether it can at least be read: a full Redis can.
     pub(super) fn is_reachable(&self) -> bool {
-        self.redis.is_reachable()
+        self.shard.is_reachable()
     }
 
     /// How long a command of a redirect's path may take.
     pub(super) fn deadline(&self) -> Duration {
-        self.redis.deadline()
+        self.shard.deadline()
     }
 
     /// Returns once Redis is up; at once if it is.
     pub(super) async fn is_back(&self) {
-        self.redis.is_back().await;
+        self.shard.is_back().await;
     }
 
     /// For how long Redis has been away; zero if it is up.
     pub(super) fn away_for(&self) -> Duration {
-        self.redis.away_for()
+        self.shard.away_for()
     }
 
     /// Notes that Redis is away.
     pub(super) fn trip(&self, failure: &RedisFailure) {
-        self.redis.trip(failure);
+        self.shard.trip(failure);
     }
 
     /// The cached link of a code; an empty result if Redis fails.
@@ -91,7 +91,7 @@ impl RedisTier {
     /// Caches a link, unless a link changed since the tier was in this state. A failure is ignored: the next instance reads
     /// the database.
     pub(super) async fn insert(&self, code: &ShortCode, link: &CachedLink, before: &TierState) {
-        let keys = self.redis.keys();
+        let keys = self.shard.keys();
         let mut call = scripts::CACHE_LINK.call(&[&keys.state(), &keys.link(code)]);
         call.arg(&before.change)
             .arg(&before.generation)
@@ -106,35 +106,35 @@ impl RedisTier {
         &self,
         codes: &[ShortCode],
     ) -> Result<InvalidationCursor, RedisFailure> {
-        let keys = self.redis.keys();
+        let keys = self.shard.keys();
         let (state, changes) = (keys.state(), keys.changes());
         let links: Vec<_> = codes.iter().map(|code| keys.link(code)).collect();
         let mut all = vec![state.as_str(), changes.as_str()];
         all.extend(links.iter().map(String::as_str));
-        let term = self.redis.term()?;
+        let term = self.shard.term()?;
         let mut call = scripts::ANNOUNCE_CHANGES.call(&all);
         call.arg(term.number);
         for code in codes {
             call.arg(code.as_str());
         }
         let asked = Instant::now();
-        let change = self.redis.query(&call, BACKGROUND_DEADLINE).await?;
+        let change = self.shard.query(&call, BACKGROUND_DEADLINE).await?;
         Ok(self.cursor(term, change, asked))
     }
 
     /// Makes every cached link a miss, for all instances.
     pub(super) async fn forget_links(&self) -> Result<InvalidationCursor, RedisFailure> {
-        let (keys, term) = (self.redis.keys(), self.redis.term()?);
+        let (keys, term) = (self.shard.keys(), self.shard.term()?);
         let mut call = scripts::FORGET_CACHED_LINKS.call(&[&keys.state(), &keys.changes()]);
-        call.arg(term.number).arg(self.redis.now().micros());
+        call.arg(term.number).arg(self.shard.now().micros());
         let asked = Instant::now();
-        let change = self.redis.query(&call, BACKGROUND_DEADLINE).await?;
+        let change = self.shard.query(&call, BACKGROUND_DEADLINE).await?;
         Ok(self.cursor(term, change, asked))
     }
 
     /// The newest change, within the deadline of a redirect.
     pub(super) async fn newest_change(&self) -> Result<InvalidationCursor, RedisFailure> {
-        let (term, asked) = (self.redis.term()?, Instant::now());
+        let (term, asked) = (self.shard.term()?, Instant::now());
         let change = self.ask(&self.read_change_call(&term)).await?;
         Ok(self.cursor(term, change, asked))
     }
@@ -144,7 +144,7 @@ impl RedisTier {
     async fn ask<T: FromRedisValue>(&self, call: &Call) -> Result<T, RedisFailure> {
         match self.connection.query(call).await {
             Err(RedisFailure::Refused(_) | RedisFailure::Full(_)) => {
-                self.redis.query(call, self.redis.deadline()).await
+                self.shard.query(call, self.shard.deadline()).await
             }
             result => result,
         }
@@ -154,21 +154,21 @@ impl RedisTier {
     pub(super) async fn newest_change_in_background(
         &self,
     ) -> Result<InvalidationCursor, RedisFailure> {
-        let (term, asked) = (self.redis.term()?, Instant::now());
+        let (term, asked) = (self.shard.term()?, Instant::now());
         let call = self.read_change_call(&term);
-        let change = self.redis.query(&call, BACKGROUND_DEADLINE).await?;
+        let change = self.shard.query(&call, BACKGROUND_DEADLINE).await?;
         Ok(self.cursor(term, change, asked))
     }
 
     fn read_change_call(&self, term: &Term) -> Call {
-        let mut call = scripts::READ_CHANGE.call(&[&self.redis.keys().state()]);
+        let mut call = scripts::READ_CHANGE.call(&[&self.shard.keys().state()]);
         call.arg(term.number);
         call
     }
 
     fn cursor(&self, term: Arc<Term>, change: i64, asked: Instant) -> InvalidationCursor {
         InvalidationCursor {
-            shard: self.redis.shard(),
+            shard: self.shard.shard(),
             term,
             change,
             asked,
@@ -190,13 +190,13 @@ impl RedisTier {
         };
         let mut range = redis::cmd("XRANGE");
         range
-            .arg(self.redis.keys().changes())
+            .arg(self.shard.keys().changes())
             .arg(format!("({known}"))
             .arg(newest);
         let call = Call::plain(range);
         let entries: Vec<(String, Vec<(String, String)>)> = match deadline {
             ListDeadline::OfRedirects => self.ask(&call).await?,
-            ListDeadline::InBackground => self.redis.query(&call, BACKGROUND_DEADLINE).await?,
+            ListDeadline::InBackground => self.shard.query(&call, BACKGROUND_DEADLINE).await?,
         };
         let codes: Vec<_> = entries
             .iter()

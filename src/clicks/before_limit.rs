@@ -20,7 +20,7 @@ use crate::cache::LinkCache;
 use crate::clicks::MemoryOnly;
 use crate::clicks::counts::{CountError, Counts};
 use crate::domain::{Click, LinkId, ShortCode};
-use crate::redis::random_id;
+use crate::shared_redis::random_id;
 use crate::store::Clicks;
 
 /// How long a visitor waits.

@@ -21,7 +21,7 @@ use crate::cache::LinkCache;
 use crate::clicks::redis_sink::SettleError;
 use crate::clicks::{MemoryOnly, RedisSink, settle_parked};
 use crate::domain::{Click, Clock, Interval, LinkId, Shard};
-use crate::redis::{RedisFailure, RedisShard, RedisShards, Term, scripts};
+use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, Term, scripts};
 use crate::store::{Clicks, CountSnapshot, StoreError};
 
 mod as_of;

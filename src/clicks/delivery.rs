@@ -13,7 +13,7 @@ use crate::clicks::redelivery::{Attempt, Redelivered};
 use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged, total};
 use crate::clicks::{MemoryOnly, RecordError, RedisSink};
 use crate::domain::{Clock, Interval, LinkId, Shard};
-use crate::redis::random_id;
+use crate::shared_redis::random_id;
 use crate::store::{ClickBatch, ClickDetails, RecorderId};
 use crate::telemetry::metrics::{BATCH_CLICKS, IN_DOUBT, bounded, gauge_of_shard};
 

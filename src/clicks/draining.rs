@@ -12,7 +12,7 @@ use crate::cache::LinkCache;
 use crate::clicks::redis_sink::settle_where;
 use crate::clicks::{FlushError, Flusher, RecoveryError, RedisSink, SettleError, recover};
 use crate::domain::Clock;
-use crate::redis::{RedisFailure, RedisShard, RedisShards, scripts};
+use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, scripts};
 use crate::store::{Clicks, ParkedBatch};
 
 /// How often a data set is written back that gets new clicks meanwhile: those of settled batches, and of a flush that an

@@ -15,7 +15,7 @@ use self::scan::{TIMEOUT, details, increments};
 use self::turns::{Readers, Writers};
 use crate::clicks::Pace;
 use crate::domain::{Clock, LinkId, Shard};
-use crate::redis::{RedisFailure, RedisShard, RedisShards, random_id, scripts};
+use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, random_id, scripts};
 use crate::store::{ClickDetails, Clicks, DetailSums, FlushId, FlushMark, StoreError};
 
 mod begin;

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::clicks::ClickReceipt;
 use crate::domain::{ClickClass, Clock, Interval, LinkId};
-use crate::redis::random_id;
+use crate::shared_redis::random_id;
 use crate::store::{ClickBatch, ClickDetails, ClickLimits, DetailedClicks, Grant, StoreError};
 use crate::telemetry::metrics::{GRANTED, GRANTS_UNUSED, bounded};
 use crate::telemetry::throttle::FailureLog;

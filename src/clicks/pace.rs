@@ -37,7 +37,7 @@ impl Pace {
     }
 
     /// The pause after a step, where acknowledgements take `delay` times what they usually take, if there are any (see
-    /// [`crate::redis::RedisShard::delay`]).
+    /// [`crate::shared_redis::RedisShard::delay`]).
     pub fn pause_after(&mut self, step: Duration, delay: Option<f64>) -> Duration {
         let delay = delay.unwrap_or(0.0);
         let factor = if delay <= CALM {

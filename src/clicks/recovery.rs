@@ -8,8 +8,10 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use crate::domain::Shard;
-use crate::redis::keys::Keys;
-use crate::redis::{Call, Candidate, FindMasterError, RedisFailure, RedisShard, Term, scripts};
+use crate::shared_redis::keys::Keys;
+use crate::shared_redis::{
+    Call, Candidate, FindMasterError, RedisFailure, RedisShard, Term, scripts,
+};
 use crate::store::{Clicks, DataSet, Raise, StoreError};
 use crate::telemetry::metrics::{REDIS_ROLLED_BACK, counter_of_shard};
 
@@ -88,24 +90,24 @@ pub enum Ledger {
 /// # Errors
 /// [`RecoveryError`]; the data set is not used then.
 pub async fn recover(
-    redis: &RedisShard,
+    shard: &RedisShard,
     clicks: &dyn Clicks,
     installation: &str,
 ) -> Result<Ledger, RecoveryError> {
-    let keys = redis.keys();
+    let keys = shard.keys();
     // Only an instance that starts takes a superseded server back into use: REDIS_URL may have been changed back.
-    let is_starting = redis.term().is_err();
+    let is_starting = shard.term().is_err();
     let (mut superseded, mut has_waited) = (Vec::new(), false);
     let mut takes_superseded = false;
     for _ in 0..MAX_TRIES {
-        let mut candidate = match redis.find_master(&superseded).await {
+        let mut candidate = match shard.find_master(&superseded).await {
             Err(_) if !superseded.is_empty() && is_starting => {
                 takes_superseded = true;
                 superseded.clear();
                 continue;
             }
             Err(_) if !superseded.is_empty() => {
-                note_superseded(redis);
+                note_superseded(shard);
                 return Err(RecoveryError::Superseded);
             }
             found => found?,
@@ -117,10 +119,10 @@ pub async fn recover(
             Ok(in_use) => in_use,
             Err(error) => {
                 // Without the database no instance can have raised the term since, unless it alone reaches it.
-                let known = redis
+                let known = shard
                     .term()
                     .ok()
-                    .filter(|_| was_noted_here && !redis.is_superseded());
+                    .filter(|_| was_noted_here && !shard.is_superseded());
                 let (Some(known), Some(number), Some(epoch)) = (known, state.term, state.epoch)
                 else {
                     return Err(error.into());
@@ -129,7 +131,7 @@ pub async fn recover(
                     return Err(error.into());
                 }
                 let epoch = epoch.into();
-                redis.use_master(candidate, Term { number, epoch })?;
+                shard.use_master(candidate, Term { number, epoch })?;
                 return Ok(Ledger::Away);
             }
         };
@@ -137,7 +139,7 @@ pub async fn recover(
             let is_for_this_server = in_use.replication_id == server;
             let is_noted = was_noted_here && state.term == Some(in_use.term);
             if is_noted && is_for_this_server && state.epoch.as_ref() == Some(&in_use.epoch) {
-                redis.use_master(candidate, term_of(in_use))?;
+                shard.use_master(candidate, term_of(in_use))?;
                 return Ok(Ledger::Read);
             }
             let is_older = state.term.is_some_and(|term| term < in_use.term);
@@ -152,17 +154,17 @@ pub async fn recover(
                 continue;
             }
         }
-        if let Some(term) = raise(redis, clicks, &mut candidate, &state, in_use).await? {
-            redis.use_master(candidate, term)?;
+        if let Some(term) = raise(shard, clicks, &mut candidate, &state, in_use).await? {
+            shard.use_master(candidate, term)?;
             return Ok(Ledger::Read);
         }
     }
     Err(RecoveryError::Busy)
 }
 
-fn note_superseded(redis: &RedisShard) {
-    if redis.note_superseded() {
-        let data_set = redis.keys().tag();
+fn note_superseded(shard: &RedisShard) {
+    if shard.note_superseded() {
+        let data_set = shard.keys().tag();
         tracing::error!(
             data_set,
             "this Redis is not used any more: another server has taken its place. Clicks go to the database. Give every \
@@ -212,13 +214,13 @@ async fn read_state(
 
 /// Raises the term in the ledger, then notes it in Redis. `None` if another instance did so meanwhile.
 async fn raise(
-    redis: &RedisShard,
+    shard: &RedisShard,
     clicks: &dyn Clicks,
     candidate: &mut Candidate,
     state: &State,
     in_use: Option<DataSet>,
 ) -> Result<Option<Term>, RecoveryError> {
-    let (keys, server) = (redis.keys(), candidate.replication_id().to_owned());
+    let (keys, server) = (shard.keys(), candidate.replication_id().to_owned());
     let epoch_prefix = keys.shard().map_or_else(String::new, Shard::epoch_prefix);
     let raise = |from| Raise {
         tag: keys.tag(),
@@ -239,25 +241,25 @@ async fn raise(
         return Ok(None);
     };
     // From here on no flush of this epoch is written under a former term: the comparison stays true.
-    let mut noted = note(redis, candidate, state, &data_set).await?;
+    let mut noted = note(shard, candidate, state, &data_set).await?;
     if matches!(noted, NotedTerm::Behind) {
         let Some(began) = clicks.begin(raise(data_set.term), &epoch_prefix).await? else {
             return Ok(None);
         };
         data_set = began;
-        noted = note(redis, candidate, state, &data_set).await?;
+        noted = note(shard, candidate, state, &data_set).await?;
     }
     let NotedTerm::Used { dropped, found } = noted else {
         return Ok(None);
     };
     if state.epoch.is_some() && dropped >= 0 {
-        counter_of_shard(REDIS_ROLLED_BACK, redis.shard()).increment(1);
+        counter_of_shard(REDIS_ROLLED_BACK, shard.shard()).increment(1);
         tracing::error!(
             links = dropped,
             "Redis was rolled back: clicks pending in it may be counted already and are dropped"
         );
     } else if found {
-        counter_of_shard(REDIS_ROLLED_BACK, redis.shard()).increment(1);
+        counter_of_shard(REDIS_ROLLED_BACK, shard.shard()).increment(1);
         tracing::error!(
             "Redis was rolled back while it was in use: clicks that it had acknowledged are lost"
         );
@@ -280,12 +282,12 @@ async fn is_known(
 }
 
 async fn note(
-    redis: &RedisShard,
+    shard: &RedisShard,
     candidate: &mut Candidate,
     state: &State,
     data_set: &DataSet,
 ) -> Result<NotedTerm, RedisFailure> {
-    let keys = redis.keys();
+    let keys = shard.keys();
     let mut call = scripts::BEGIN_TERM.call(&[
         &keys.state(),
         &keys.pending(),
@@ -296,7 +298,7 @@ async fn note(
     ]);
     call.arg(data_set.term)
         .arg(&data_set.replication_id)
-        .arg(redis.now().micros())
+        .arg(shard.now().micros())
         .arg(state.epoch.as_deref().unwrap_or_default())
         .arg(&data_set.epoch)
         .arg(data_set.flush)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::cache::{InvalidationCursor, LinkCache};
 use crate::domain::Shard;
-use crate::redis::{DedicatedConnection, RedisFailure, RedisShard, Term, scripts};
+use crate::shared_redis::{DedicatedConnection, RedisFailure, RedisShard, Term, scripts};
 use crate::store::{ClickBatch, Clicks, ParkedBatch, StoreError};
 use crate::telemetry::metrics::{CLASSES_UNKNOWN, CLICKS_DROPPED, counter_of_shard};
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{Limiter, MINUTE, TooMany};
-use crate::redis::scripts;
+use crate::shared_redis::scripts;
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// The most links of one call.

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::{Counter, DAY, Limiter, TooMany};
-use crate::redis::scripts;
+use crate::shared_redis::scripts;
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// The part of a limit that an instance gathers.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{CallerHasher, Counter, Counters, CurrentLimits, TooMany};
 use crate::domain::Clock;
-use crate::redis::{RedisShards, scripts};
+use crate::shared_redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// Counters that one process keeps at once.

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::domain::{Clock, Limits};
-use crate::redis::{RedisShards, scripts};
+use crate::shared_redis::{RedisShards, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 mod at_once;

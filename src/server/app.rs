@@ -29,7 +29,6 @@ use crate::links::{
     ClickOrders, CodeLength, Creations, LinkService, LiveCounts, turns_of_long_pages,
 };
 use crate::redirect::{Lookups, Redirect, ReplicaReads};
-use crate::redis::{RedisShard, RedisShards};
 use crate::server::error::ServeError;
 use crate::server::from_settings::{
     analytics, blocklist, common_passwords, database_runtime, journal_deadlines, secrets,
@@ -37,6 +36,7 @@ use crate::server::from_settings::{
 use crate::server::redirect_worker::{RedirectTasks, RedirectWorker};
 use crate::server::shutdown::Shutdown;
 use crate::server::startup::Databases;
+use crate::shared_redis::{RedisShard, RedisShards};
 use crate::store::{PostgresReplica, Store};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
@@ -254,7 +254,7 @@ impl App {
             abuse: Arc::clone(&self.abuse),
             redirect: Arc::new(redirect),
             readiness: Arc::new(Readiness::new(
-                Arc::clone(&self.store.database),
+                self.store.clone(),
                 self.replica.clone(),
                 self.redis.clone(),
                 shutdown.draining_token(),

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use crate::clicks::Drain;
 use crate::config::Config;
 use crate::domain::{Clock, Shard};
-use crate::redis::keys::Keys;
-use crate::redis::{Layout, RedisServers, RedisShards};
 use crate::server::startup::{AttemptError, ConnectError, REDIS_TIMEOUT, ask_database, retry};
+use crate::shared_redis::keys::Keys;
+use crate::shared_redis::{Layout, RedisServers, RedisShards};
 use crate::store::{Store, StoreError};
 
 /// How long the start tries to drain former data sets: longer than the lease of an instance that crashed.
@@ -64,8 +64,7 @@ impl DataSets<'_> {
     }
 
     async fn noted(&self) -> Result<Option<u16>, StoreError> {
-        let database = &self.store.database;
-        database.redis_shards(&self.config.redis_prefix).await
+        self.store.redis_shards(&self.config.redis_prefix).await
     }
 
     /// Makes sure that all instances divide a cluster into the same shards as this instance.
@@ -99,7 +98,7 @@ impl DataSets<'_> {
         else {
             return Ok(());
         };
-        let (database, prefix) = (&self.store.database, &self.config.redis_prefix);
+        let prefix = &self.config.redis_prefix;
         let shards = self.config.redis_shards;
         let noted = self.noted().await?;
         if noted == Some(shards) {
@@ -118,7 +117,7 @@ impl DataSets<'_> {
             }
             permanent @ AttemptError::Permanent(_) => permanent,
         })?;
-        if database.note_redis_shards(prefix, noted, shards).await? {
+        if self.store.note_redis_shards(prefix, noted, shards).await? {
             tracing::info!(
                 shards,
                 "the data on the Redis Cluster is divided into shards"

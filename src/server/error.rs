@@ -6,10 +6,10 @@ use crate::abuse::BlocklistError;
 use crate::accounts::{HasherError, SecretError};
 use crate::analytics::CountriesError;
 use crate::config::ConfigError;
-use crate::redis::InvalidRedisUrl;
 use crate::server::bound_socket::BindError;
 use crate::server::parked::ParkedError;
 use crate::server::startup::ConnectError;
+use crate::shared_redis::InvalidRedisUrl;
 
 /// Why the service did not start, or did not stop well.
 #[derive(Debug, thiserror::Error)]

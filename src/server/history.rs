@@ -4,17 +4,16 @@
 //! with it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use crate::cache::{CacheError, LinkCache};
 use crate::domain::Shard;
-use crate::redis::{RedisFailure, RedisShard, RedisShards};
-use crate::store::{Database, HistoryNote, StoreError};
+use crate::shared_redis::{RedisFailure, RedisShard, RedisShards};
+use crate::store::{HistoryNote, Store, StoreError};
 use crate::telemetry::metrics::DATABASE_ROLLED_BACK;
 
 /// Compares the database with what instances have seen of it.
 pub(super) struct HistoryWatch {
-    database: Arc<dyn Database>,
+    store: Store,
     cache: LinkCache,
     redis: Option<RedisShards>,
     /// The history of the links that this process has in memory.
@@ -35,13 +34,9 @@ pub(super) enum HistoryError {
 }
 
 impl HistoryWatch {
-    pub(super) fn new(
-        database: &Arc<dyn Database>,
-        cache: &LinkCache,
-        redis: Option<&RedisShards>,
-    ) -> Self {
+    pub(super) fn new(store: &Store, cache: &LinkCache, redis: Option<&RedisShards>) -> Self {
         Self {
-            database: Arc::clone(database),
+            store: store.clone(),
             cache: cache.clone(),
             redis: redis.cloned(),
             in_memory: None,
@@ -55,7 +50,7 @@ impl HistoryWatch {
             Some(redis) => remembered(redis).await.unwrap_or_default(),
             None => None,
         };
-        let Some(check) = self.database.check_history(others.as_ref()).await? else {
+        let Some(check) = self.store.check_history(others.as_ref()).await? else {
             return Ok(());
         };
         let note = check.note;

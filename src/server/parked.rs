@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use crate::clicks::{Drain, RedisSink};
 use crate::config::Config;
 use crate::domain::{Clock, SystemClock};
-use crate::redis::{InvalidRedisUrl, RedisServers, RedisShards};
 use crate::server::data_sets::{DRAIN_TIMEOUT, DataSets};
 use crate::server::startup::{self, AttemptError, ConnectError, ask_database, retry};
+use crate::shared_redis::{InvalidRedisUrl, RedisServers, RedisShards};
 use crate::store::{ParkedBatch, Store, StoreError};
 
 /// Batches that are read at once.
@@ -147,6 +147,6 @@ pub async fn drop_parked_clicks(config: &Config) -> Result<(), DropError> {
     tracing::warn!(
         "{dropped} parked clicks were dropped: their Redis data sets are not configured"
     );
-    store.database.close().await?;
+    store.close().await?;
     Ok(())
 }

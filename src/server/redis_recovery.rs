@@ -9,8 +9,8 @@ use crate::cache::{CacheError, LinkCache};
 use crate::clicks::{Ledger, RecoveryError, recover};
 use crate::domain::Shard;
 use crate::links::{OutboxError, publish_pending};
-use crate::redis::RedisShard;
-use crate::store::{Clicks, Database, Store, StoreError};
+use crate::shared_redis::RedisShard;
+use crate::store::{Clicks, Store, StoreError};
 
 /// How long a shard that came back waits for the changes that were not published in it.
 const PUBLISHING_TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -19,7 +19,6 @@ const PUBLISHING_TIMEOUT: Duration = Duration::from_millis(1_500);
 #[derive(Clone)]
 pub(super) struct RedisRecovery {
     clicks: Arc<dyn Clicks>,
-    database: Arc<dyn Database>,
     store: Store,
     cache: LinkCache,
 }
@@ -37,7 +36,6 @@ impl RedisRecovery {
     pub(super) fn new(store: &Store, cache: &LinkCache) -> Self {
         Self {
             clicks: Arc::clone(&store.clicks),
-            database: Arc::clone(&store.database),
             store: store.clone(),
             cache: cache.clone(),
         }
@@ -49,7 +47,7 @@ impl RedisRecovery {
     /// none, so every link that is cached becomes a miss.
     pub(super) async fn recover(&self, redis: &RedisShard) -> Result<(), RecoverShardError> {
         let is_starting = !redis.has_been_up();
-        let ledger = recover(redis, &*self.clicks, self.database.installation()).await?;
+        let ledger = recover(redis, &*self.clicks, self.store.installation()).await?;
         let shard = redis.shard();
         match self.publish(shard, ledger).await {
             Ok(()) => {}

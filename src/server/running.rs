@@ -25,7 +25,7 @@ use crate::server::redirect_worker::RedirectWorker;
 use crate::server::shutdown::Shutdown;
 use crate::server::workers::Workers;
 use crate::server::{jobs, listener, metrics_listener, reload};
-use crate::store::Database;
+use crate::store::Store;
 use crate::telemetry::LogFilter;
 use crate::telemetry::exposition::Exposition;
 use crate::web::{self, ErrorPages, Site};
@@ -205,7 +205,7 @@ impl Running {
             return outcome;
         }
         jobs::last_flush(&self.app.flusher, deadline).await;
-        close_database(&*self.app.store.database, deadline).await;
+        close_database(&self.app.store, deadline).await;
         if outcome.is_ok() {
             tracing::info!("stopped");
         }
@@ -214,8 +214,8 @@ impl Running {
 }
 
 /// Closes the database, which may tidy it up.
-async fn close_database(database: &dyn Database, deadline: Instant) {
-    match timeout_at(deadline, database.close()).await {
+async fn close_database(store: &Store, deadline: Instant) {
+    match timeout_at(deadline, store.close()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "the database could not be tidied up"),
         Err(_) => tracing::debug!("there was no time to tidy the database up"),

@@ -10,7 +10,6 @@ use crate::clicks::Drain;
 use crate::config::{BaseUrl, Config, DatabaseUrl};
 use crate::domain::{Clock, SystemClock};
 use crate::limits::CurrentLimits;
-use crate::redis::{RedisServers, RedisShards};
 use crate::server::app::App;
 use crate::server::bound_socket::BoundSocket;
 use crate::server::data_sets::DataSets;
@@ -22,6 +21,7 @@ use crate::server::parked::settle_former;
 use crate::server::running::{Listeners, Running};
 use crate::server::shutdown::Shutdown;
 use crate::server::{banner, risks, startup};
+use crate::shared_redis::{RedisServers, RedisShards};
 use crate::telemetry::LogFilter;
 use crate::telemetry::exposition::Exposition;
 
@@ -63,7 +63,7 @@ pub async fn serve(
         let limits = cache_limits(&config, store);
         let drain = Drain {
             clicks: &store.clicks,
-            installation: store.database.installation(),
+            installation: store.installation(),
             cache: LinkCache::new(limits, None),
             clock: &clock,
         };
@@ -88,7 +88,7 @@ pub async fn serve(
         }
         settle_former(store, shards.as_ref(), &drain).await?;
         // Before the first request: the database may have gone back while nothing ran.
-        let mut watch = HistoryWatch::new(&store.database, &cache, shards.as_ref());
+        let mut watch = HistoryWatch::new(store, &cache, shards.as_ref());
         if let Err(error) = watch.check().await {
             tracing::warn!(%error, "the history of the database is checked later");
         }

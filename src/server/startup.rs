@@ -14,8 +14,8 @@ use crate::clicks::{DrainError, RecoveryError};
 use crate::config::{Config, DatabaseUrl};
 use crate::domain::{Clock, CurrentBlocklist, SystemClock};
 use crate::limits::Searches;
-use crate::redis::{FindMasterError, RedisShard, RedisShards};
 use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
+use crate::shared_redis::{FindMasterError, RedisShard, RedisShards};
 use crate::store::migrations::{self, Report, Schema};
 use crate::store::{
     OpenError, PostgresReplica, PostgresStore, SqliteStore, Store, StoreError, StoreSettings,
@@ -155,8 +155,8 @@ impl From<OpenError> for AttemptError {
 pub async fn migrate(config: &Config, report: Report) -> Result<(), ConnectError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let opened = with_schema(Schema::Migrate(report), config, &clock);
-    let database = opened.await?.store.database;
-    database.close().await.map_err(|error| ConnectError {
+    let store = opened.await?.store;
+    store.close().await.map_err(|error| ConnectError {
         dependency: "DATABASE_URL",
         reason: error.to_string(),
     })

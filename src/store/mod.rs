@@ -56,6 +56,7 @@ mod search;
 mod searching;
 mod series;
 mod sessions;
+mod settings;
 mod snapshot;
 mod sql;
 mod sqlite;
@@ -70,7 +71,7 @@ pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, ParkedBatch};
 pub use committed::{Commits, committed};
-pub use database::{Database, DiskUsage, StoreSettings, Usage};
+pub use database::Usage;
 pub use deleted_accounts::MAX_CHANGES_OF_ACCOUNT;
 pub use details::{
     Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
@@ -95,10 +96,11 @@ pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, WrittenClicks};
 pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
 pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, WebSession};
+pub use settings::StoreSettings;
 pub use snapshot::{CountSnapshot, FlushesSeen};
-pub use sqlite::{SqliteStore, companion_file, migrate_sqlite};
+pub use sqlite::{DiskUsage, SqliteStore, companion_file, migrate_sqlite};
 
-/// A database, seen through one narrow trait for each part of the service.
+/// A database: its operations are methods, and clicks two narrow traits.
 #[derive(Clone)]
 pub struct Store {
     engine: Engine,
@@ -106,8 +108,6 @@ pub struct Store {
     pub clicks: Arc<dyn Clicks>,
     /// What is kept of visitors.
     pub details: Arc<dyn Details>,
-    /// The database itself.
-    pub database: Arc<dyn Database>,
     /// Whether it has room for more.
     pub room: StorageRoom,
 }
@@ -117,14 +117,13 @@ impl Store {
     #[must_use]
     pub fn of<T>(implementation: Arc<T>) -> Self
     where
-        T: Clicks + Details + Database + 'static,
+        T: Clicks + Details + 'static,
         Arc<T>: Into<Engine>,
     {
         Self {
             engine: implementation.clone().into(),
             clicks: implementation.clone(),
-            details: implementation.clone(),
-            database: implementation,
+            details: implementation,
             room: StorageRoom::default(),
         }
     }

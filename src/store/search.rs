@@ -93,8 +93,8 @@ pub struct Steps {
     after: Option<Position>,
     /// How many rows the next step looks at; `None` after the last step.
     size: Option<u32>,
-    looked_at: u32,
-    max_looked_at: u32,
+    scanned: u32,
+    max_scanned: u32,
     read: usize,
 }
 
@@ -107,17 +107,17 @@ impl Steps {
             matches: Vec::new(),
             after,
             size: Some(FIRST_STEP.max(limit.saturating_add(1))),
-            looked_at: 0,
-            max_looked_at: MAX_SCANNED,
+            scanned: 0,
+            max_scanned: MAX_SCANNED,
             read: 0,
         }
     }
 
     /// The same, with another number of rows that are looked at.
     #[must_use]
-    pub fn at_most(self, max_looked_at: u32) -> Self {
+    pub fn at_most(self, max_scanned: u32) -> Self {
         Self {
-            max_looked_at,
+            max_scanned,
             ..self
         }
     }
@@ -130,7 +130,7 @@ impl Steps {
 
     /// Takes what a step found.
     pub fn add(&mut self, found: ScannedLinks) {
-        self.looked_at += self.size.unwrap_or_default();
+        self.scanned += self.size.unwrap_or_default();
         self.read += found.bytes;
         self.matches.extend(found.matches);
         self.after = found.next;
@@ -141,7 +141,7 @@ impl Steps {
         }
         let is_last = is_full
             || self.after.is_none()
-            || self.looked_at >= self.max_looked_at
+            || self.scanned >= self.max_scanned
             || self.read >= MAX_READ;
         self.size = (!is_last).then_some(STEP);
     }

@@ -14,7 +14,7 @@ use shunt::domain::{
     Principal, Shard, ShortCode, SystemClock, TargetUrl, TokenKey, TokenSecret,
 };
 use shunt::limits::{Action, CallerHasher, CurrentLimits, Limiter};
-use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
+use shunt::shared_redis::{Layout, RedisServers, RedisShard, RedisShards};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, ClickDetails, NewLink, SqliteStore, Store, StoreSettings};
 use tokio::runtime::Runtime;
@@ -68,7 +68,7 @@ impl Components {
     /// Recovers the fake Redis as at a start, with valid replies: it is empty, or in the term that the ledger has.
     async fn start(&self) {
         let text = |text: &str| Reply::Text(text.into());
-        let owner = text(self.store.database.installation());
+        let owner = text(self.store.installation());
         let in_use = self.store.clicks.data_sets_in_use().await.unwrap();
         self.server.will_reply(match in_use.first() {
             None => vec![
@@ -196,8 +196,7 @@ impl Components {
     }
 
     async fn recover(&self) -> Result<(), RecoveryError> {
-        let database = &self.store.database;
-        recover(&self.redis, &*self.store.clicks, database.installation())
+        recover(&self.redis, &*self.store.clicks, self.store.installation())
             .await
             .map(drop)
     }

@@ -43,8 +43,8 @@ async fn a_long_log_makes_maintenance_due_which_restarts_it() {
     while size() <= LONG {
         write().await;
     }
-    store.database.maintenance_is_due().await;
-    store.database.maintain().await.unwrap();
+    store.maintenance_is_due().await;
+    store.maintain().await.unwrap();
     let before = size();
     for _ in 0..100 {
         write().await;

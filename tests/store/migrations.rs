@@ -285,7 +285,7 @@ async fn open_file(path: &Path) -> Result<(), OpenError> {
     let store = SqliteStore::open(path, SETTINGS, Arc::new(SystemClock)).await?;
     let store = Store::of(Arc::new(store));
     // Its connections are closed then, and so are the locks of the file.
-    store.database.close().await.unwrap();
+    store.close().await.unwrap();
     Ok(())
 }
 

@@ -49,16 +49,15 @@ both_stores! {
     }
 
     async fn the_number_of_shards_is_noted_by_the_first_of_several_instances(store) {
-        let database = &store.database;
-        assert_eq!(database.redis_shards("shunt").await.unwrap(), None);
-        assert!(!database.note_redis_shards("shunt", Some(8), 16).await.unwrap());
-        assert!(database.note_redis_shards("shunt", None, 32).await.unwrap());
-        assert!(!database.note_redis_shards("shunt", None, 8).await.unwrap());
-        assert!(!database.note_redis_shards("shunt", Some(8), 16).await.unwrap());
-        assert_eq!(database.redis_shards("shunt").await.unwrap(), Some(32));
-        assert!(database.note_redis_shards("shunt", Some(32), 256).await.unwrap());
-        assert_eq!(database.redis_shards("shunt").await.unwrap(), Some(256));
-        assert_eq!(database.redis_shards("other").await.unwrap(), None);
+        assert_eq!(store.redis_shards("shunt").await.unwrap(), None);
+        assert!(!store.note_redis_shards("shunt", Some(8), 16).await.unwrap());
+        assert!(store.note_redis_shards("shunt", None, 32).await.unwrap());
+        assert!(!store.note_redis_shards("shunt", None, 8).await.unwrap());
+        assert!(!store.note_redis_shards("shunt", Some(8), 16).await.unwrap());
+        assert_eq!(store.redis_shards("shunt").await.unwrap(), Some(32));
+        assert!(store.note_redis_shards("shunt", Some(32), 256).await.unwrap());
+        assert_eq!(store.redis_shards("shunt").await.unwrap(), Some(256));
+        assert_eq!(store.redis_shards("other").await.unwrap(), None);
     }
 
     async fn an_unknown_user_is_none(store) {

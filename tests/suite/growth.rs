@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shunt::clicks::{Flusher, recover};
 use shunt::domain::{Clock, Interval, LinkId, SystemClock};
-use shunt::redis::{Layout, RedisServers, RedisShards};
+use shunt::shared_redis::{Layout, RedisServers, RedisShards};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, ClickDetails, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection};
@@ -209,7 +209,7 @@ async fn a_parked_batch_keeps_its_own_recorder_in_redis_and_no_other() {
     let store = SqliteStore::open(&path, settings, Arc::clone(&clock));
     let store = Store::of(Arc::new(store.await.unwrap()));
     let shard = shards.iter().next().unwrap();
-    recover(shard, &*store.clicks, store.database.installation())
+    recover(shard, &*store.clicks, store.installation())
         .await
         .unwrap();
     shard.recovered();

@@ -14,7 +14,7 @@ use shunt::domain::{
     Click, Clock, EmailAddress, Interval, LinkId, LinkProperties, OwnHost, Principal, Shard,
     ShortCode, SystemClock, TargetUrl, TokenKey,
 };
-use shunt::redis::{Layout, RedisServers, RedisShard, RedisShards};
+use shunt::shared_redis::{Layout, RedisServers, RedisShard, RedisShards};
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, ClickDetails, NewLink, SqliteStore, Store, StoreSettings};
 use tempfile::TempDir;
@@ -52,7 +52,7 @@ impl Pipeline {
         let store = SqliteStore::open(&path, settings, clock).await.unwrap();
         let store = Store::of(Arc::new(store));
         let shard = shards.iter().next().unwrap();
-        recover(shard, &*store.clicks, store.database.installation())
+        recover(shard, &*store.clicks, store.installation())
             .await
             .unwrap();
         shard.recovered();

@@ -6,9 +6,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use shunt::clicks::{Flusher, RedisSink, recover};
 use shunt::domain::{Clock, Interval, LinkId, SystemClock};
-use shunt::redis::{Layout, RedisServers, RedisShards};
+use shunt::shared_redis::{Layout, RedisServers, RedisShards};
 use shunt::store::{ClickBatch, ClickDetails};
-use shunt::store::{Clicks, Database, PostgresStore, StoreSettings, migrations};
+use shunt::store::{PostgresStore, Store, StoreSettings, migrations};
 use sqlx::{Connection, PgConnection};
 use tokio::sync::Mutex;
 
@@ -192,7 +192,7 @@ async fn clicks_of_a_single_redis_that_became_a_cluster_are_written_back_at_the_
 /// Shards of a cluster in use, each with a click of a link of its own.
 async fn shards_with_a_click_each(
     cluster: &RedisCluster,
-    store: &PostgresStore,
+    store: &Store,
     prefix: &str,
 ) -> (RedisShards, Vec<LinkId>) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -202,7 +202,9 @@ async fn shards_with_a_click_each(
     let shards = RedisShards::new(&servers, layout, prefix, Duration::from_secs(5), &clock);
     let mut links = Vec::new();
     for (shard, number) in shards.iter().zip(1..) {
-        recover(shard, store, store.installation()).await.unwrap();
+        recover(shard, &*store.clicks, store.installation())
+            .await
+            .unwrap();
         shard.recovered();
         let link = LinkId::parse(number).unwrap();
         let batch = ClickBatch {
@@ -222,7 +224,7 @@ async fn shards_with_a_click_each(
 struct EightShards {
     _cluster: RedisCluster,
     backend: Backend,
-    store: Arc<PostgresStore>,
+    store: Store,
     shards: RedisShards,
     links: Vec<LinkId>,
     observer: Mutex<PgConnection>,
@@ -241,7 +243,8 @@ impl EightShards {
             schema: migrations::Schema::Migrate(migrations::log),
         };
         let url = backend.database_url();
-        let store = Arc::new(PostgresStore::connect(&url, settings).await.unwrap());
+        let store = PostgresStore::connect(&url, settings).await.unwrap();
+        let store = Store::of(Arc::new(store));
         let (shards, links) = shards_with_a_click_each(&cluster, &store, backend.prefix()).await;
         let mut observer = PgConnection::connect(&url).await.unwrap();
         // Clicks without a link are passed over.
@@ -263,13 +266,19 @@ impl EightShards {
     }
 
     fn flusher(&self) -> Flusher {
-        let clicks = Arc::clone(&self.store) as _;
+        let clicks = Arc::clone(&self.store.clicks);
         Flusher::new(Some(self.shards.clone()), clicks, Arc::new(SystemClock))
     }
 
     /// The clicks of all links that are written back.
     async fn counted(&self) -> u64 {
-        let counts = self.store.counts(&self.links, None).await.unwrap().clicks;
+        let counts = self
+            .store
+            .clicks
+            .counts(&self.links, None)
+            .await
+            .unwrap()
+            .clicks;
         counts.iter().map(|(_, clicks)| clicks).sum()
     }
 

@@ -7,7 +7,7 @@ use crate::cache::cursor::InvalidationCursor;
 use crate::cache::redis_tier::{ListDeadline, RedisTier};
 use crate::cache::unannounced::{NoteNumber, Pending};
 use crate::domain::{Shard, ShortCode};
-use crate::redis::RedisFailure;
+use crate::shared_redis::RedisFailure;
 
 /// Changes that are announced in one call.
 const ANNOUNCED_AT_ONCE: usize = 500;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::*;
 use crate::cache::cursor::InvalidationCursor;
 use crate::domain::{Clock, SystemClock};
-use crate::redis::{Layout, RedisServers, Term};
+use crate::shared_redis::{Layout, RedisServers, Term};
 
 fn cache() -> LinkCache {
     shards_and_cache().1

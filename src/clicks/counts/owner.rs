@@ -9,7 +9,7 @@ use super::unflushed::UnflushedClicks;
 use super::{CountError, Counting, Counts, ShardCounts, TRIES};
 use crate::clicks::settle_parked;
 use crate::domain::{Interval, Principal, SearchTag};
-use crate::redis::RedisFailure;
+use crate::shared_redis::RedisFailure;
 use crate::store::{OwnerSeries, OwnerSnapshot, WrittenBack};
 
 impl Counting<'_> {

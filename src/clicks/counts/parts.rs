@@ -5,7 +5,7 @@ use std::iter;
 use std::ops::Range;
 
 use crate::domain::{Interval, LinkId};
-use crate::redis::Term;
+use crate::shared_redis::Term;
 use crate::store::{CountSnapshot, FlushMark, FlushesSeen, SeriesSnapshot};
 
 /// The clicks of some links in Redis at one moment.

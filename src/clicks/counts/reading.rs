@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use super::unflushed::{Part, UnflushedClicks};
 use super::{CountError, ShardCounts, TIMEOUT, TRIES};
 use crate::domain::Interval;
-use crate::redis::{RedisFailure, Term, scripts};
+use crate::shared_redis::{RedisFailure, Term, scripts};
 
 /// About how many links one command reads: a fraction of a millisecond of Redis.
 const LINKS_PER_PIECE: u32 = 1_000;

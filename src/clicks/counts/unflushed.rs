@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::sync::Mutex;
 
 use crate::domain::{Interval, LinkId};
-use crate::redis::Term;
+use crate::shared_redis::Term;
 use crate::store::{FlushMark, OwnerSnapshot, WrittenBack};
 
 /// The newest reading of a data set, kept for those who wait for it.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::scan::TIMEOUT;
 use super::{Flusher, LEASE};
 use crate::domain::Interval;
-use crate::redis::{RedisFailure, RedisShard, Term, scripts};
+use crate::shared_redis::{RedisFailure, RedisShard, Term, scripts};
 use crate::store::FlushId;
 
 /// The script's answer; see [`scripts::BEGIN_FLUSH`].

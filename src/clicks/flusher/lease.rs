@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::scan::TIMEOUT;
 use super::{FlushError, Flusher, LEASE};
-use crate::redis::{RedisFailure, RedisShard, Term, scripts};
+use crate::shared_redis::{RedisFailure, RedisShard, Term, scripts};
 use crate::store::StoreError;
 
 impl Flusher {

@@ -6,7 +6,7 @@
 
 use super::Flusher;
 use crate::domain::{Shard, Timestamp};
-use crate::redis::Term;
+use crate::shared_redis::Term;
 use crate::store::StoreError;
 
 impl Flusher {

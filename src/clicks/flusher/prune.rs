@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use super::scan::{TIMEOUT, scan_hash};
 use super::{FlushError, Flusher};
 use crate::domain::Timestamp;
-use crate::redis::{Call, RedisFailure, RedisShard, scripts};
+use crate::shared_redis::{Call, RedisFailure, RedisShard, scripts};
 use crate::store::{RecorderId, StoreError};
 
 /// Rows removed at once.
@@ -31,7 +31,7 @@ impl Flusher {
         let needed = self.parked_recorders().await?;
         let forgetting = self
             .flushable_shards()
-            .map(|redis| forget_recorders(redis, &needed));
+            .map(|shard| forget_recorders(shard, &needed));
         // A failure of one shard does not stop the others.
         let forgotten: Result<Vec<_>, _> = join_all(forgetting).await.into_iter().collect();
         forgotten.map(drop).map_err(FlushError::from)
@@ -52,20 +52,20 @@ impl Flusher {
 }
 
 async fn forget_recorders(
-    redis: &RedisShard,
+    shard: &RedisShard,
     needed: &HashSet<RecorderId>,
 ) -> Result<(), RedisFailure> {
-    let key = redis.keys().recorders();
+    let key = shard.keys().recorders();
     // Recorders are noted by the clock of Redis. The earlier of both clocks counts, so that a wrong one removes no recorder
     // too soon.
-    let (seconds, _): (i64, i64) = redis
+    let (seconds, _): (i64, i64) = shard
         .query(&Call::plain(redis::cmd("TIME")), TIMEOUT)
         .await?;
     let servers = Timestamp::from_micros(seconds.saturating_mul(1_000_000));
-    let now = redis.now().min(servers.unwrap_or(Timestamp::MAX));
+    let now = shard.now().min(servers.unwrap_or(Timestamp::MAX));
     let before = now.before(RECORDER_RETENTION).micros();
     let mut old = Vec::new();
-    scan_hash(redis, &key, |recorder: String, last: String| {
+    scan_hash(shard, &key, |recorder: String, last: String| {
         let last_seen = last
             .split_once(' ')
             .and_then(|(_, seen)| seen.parse::<i64>().ok());
@@ -80,7 +80,7 @@ async fn forget_recorders(
     for (recorder, last) in old {
         let mut call = scripts::FORGET_RECORDER.call(&[&key]);
         call.arg(recorder).arg(last);
-        redis.query::<()>(&call, TIMEOUT).await?;
+        shard.query::<()>(&call, TIMEOUT).await?;
     }
     Ok(())
 }

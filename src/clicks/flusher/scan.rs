@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::clicks::Pace;
 use crate::domain::LinkId;
-use crate::redis::{Call, RedisFailure, RedisShard};
+use crate::shared_redis::{Call, RedisFailure, RedisShard};
 use crate::store::{DetailSums, FlushId, KnownClasses};
 
 /// How long one command of a flush may take: far longer than a healthy Redis needs.
@@ -27,13 +27,13 @@ const PAUSES: RangeInclusive<f64> = 0.5..=3.0;
 /// The increments of a flush, by rising link ID. A flush no longer changes, so it can be read piece by piece. Redis may
 /// return a field twice; it is taken once.
 pub(super) async fn increments(
-    redis: &RedisShard,
+    shard: &RedisShard,
     flush: &FlushId,
 ) -> Result<Vec<(LinkId, u64)>, RedisFailure> {
-    let key = redis.keys().flush(&flush.epoch, flush.number);
+    let key = shard.keys().flush(&flush.epoch, flush.number);
     // Sorted as they come: a million in one piece would keep a core from redirects for long.
     let mut increments = BTreeMap::new();
-    scan_hash(redis, &key, |link, clicks: u64| {
+    scan_hash(shard, &key, |link, clicks: u64| {
         // A number that no link can have is skipped.
         if let Some(link) = LinkId::parse(link) {
             increments.insert(link, clicks);
@@ -45,17 +45,17 @@ pub(super) async fn increments(
 
 /// The classes of the clicks of a flush. Those of a batch that this version cannot read are left out.
 pub(super) async fn details(
-    redis: &RedisShard,
+    shard: &RedisShard,
     flush: &FlushId,
 ) -> Result<DetailSums, RedisFailure> {
-    let key = redis.keys().details_of(&flush.epoch, flush.number);
+    let key = shard.keys().details_of(&flush.epoch, flush.number);
     let (mut classes, mut sums, mut from) = (KnownClasses::default(), DetailSums::default(), 0);
     let mut pace = Pace::within(PAUSES);
     loop {
         let started = Instant::now();
         let mut range = redis::cmd("LRANGE");
         range.arg(&key).arg(from).arg(from + BATCHES_PER_RANGE - 1);
-        let found: Vec<Vec<u8>> = redis.query(&Call::plain(range), TIMEOUT).await?;
+        let found: Vec<Vec<u8>> = shard.query(&Call::plain(range), TIMEOUT).await?;
         let is_last = found.len() < BATCHES_PER_RANGE;
         for batch in found.iter().filter_map(|packed| classes.parse(packed)) {
             sums.add(batch);
@@ -64,13 +64,13 @@ pub(super) async fn details(
             return Ok(sums);
         }
         from += BATCHES_PER_RANGE;
-        sleep(pace.pause_after(started.elapsed(), redis.delay())).await;
+        sleep(pace.pause_after(started.elapsed(), shard.delay())).await;
     }
 }
 
 /// Reads all fields of a hash without keeping Redis busy for long. A field may come twice.
 pub(super) async fn scan_hash<F, V>(
-    redis: &RedisShard,
+    shard: &RedisShard,
     key: &str,
     mut take: impl FnMut(F, V),
 ) -> Result<(), RedisFailure>
@@ -83,7 +83,7 @@ where
         let mut scan = redis::cmd("HSCAN");
         let started = Instant::now();
         scan.arg(key).arg(cursor).arg("COUNT").arg(FIELDS_PER_SCAN);
-        let (next, found): (u64, Vec<(F, V)>) = redis.query(&Call::plain(scan), TIMEOUT).await?;
+        let (next, found): (u64, Vec<(F, V)>) = shard.query(&Call::plain(scan), TIMEOUT).await?;
         for (field, value) in found {
             take(field, value);
         }
@@ -91,6 +91,6 @@ where
             return Ok(());
         }
         cursor = next;
-        sleep(pace.pause_after(started.elapsed(), redis.delay())).await;
+        sleep(pace.pause_after(started.elapsed(), shard.delay())).await;
     }
 }

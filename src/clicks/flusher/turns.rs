@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::redis::RedisShard;
+use crate::shared_redis::RedisShard;
 
 /// Flushes of different shards that are written at the same time. Each has a connection of the database while it writes a
 /// part, and redirects need some of them and of its time, too.

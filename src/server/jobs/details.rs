@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::runner::every;
 use crate::clicks::Pace;
 use crate::domain::{Clock, Interval};
-use crate::redis::{RedisShard, RedisShards};
+use crate::shared_redis::{RedisShard, RedisShards};
 use crate::store::{Clicks, Details, StoreError};
 use crate::telemetry::throttle::FailureLog;
 

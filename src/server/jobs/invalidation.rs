@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::runner::ticks;
 use crate::cache::LinkCache;
-use crate::redis::RedisShard;
+use crate::shared_redis::RedisShard;
 
 /// Pause between two reads of a shard's changes.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -11,8 +11,8 @@ use tokio::runtime::Handle;
 use super::flush_times::FlushTimes;
 use super::runner::ticks;
 use crate::cache::LinkCache;
-use crate::redis::{RedisShard, RedisShards};
-use crate::store::{Database, PostgresReplica, StorageRoom};
+use crate::shared_redis::{RedisShard, RedisShards};
+use crate::store::{PostgresReplica, Store};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::metrics::{
     CACHE_BYTES, CACHE_LINKS, DATABASE_BYTES, DATABASE_BYTES_MAX, DATABASE_CONNECTIONS,
@@ -33,7 +33,7 @@ const SHARD_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct Measured {
     pub(super) cache: LinkCache,
     pub(super) flush_times: Arc<FlushTimes>,
-    pub(super) database: Arc<dyn Database>,
+    pub(super) store: Store,
     pub(super) replica: Option<Arc<PostgresReplica>>,
     pub(super) redis: Option<RedisShards>,
 }
@@ -52,34 +52,26 @@ pub(super) async fn run(parts: Measured, metrics: Exposition) {
 
 /// Measures what is in the stores: apart from the rest, as a store that is away delays it.
 pub(super) async fn run_stores(
-    database: Arc<dyn Database>,
+    store: Store,
     redis: Option<RedisShards>,
     publishes: bool,
-    (room, max_bytes): (StorageRoom, u64),
+    max_bytes: u64,
 ) {
     let mut ticks = ticks(STORES_PAUSE);
     loop {
         ticks.tick().await;
         let shards = redis.iter().flat_map(RedisShards::iter);
         let shards = join_all(shards.map(measure_shard));
-        tokio::join!(
-            measure_database(&*database, publishes, &room, max_bytes),
-            shards
-        );
+        tokio::join!(measure_database(&store, publishes, max_bytes), shards);
     }
 }
 
 /// While the database is away, the values stay as they were.
-async fn measure_database(
-    database: &dyn Database,
-    publishes: bool,
-    room: &StorageRoom,
-    max_bytes: u64,
-) {
-    let Ok(usage) = database.usage().await else {
+async fn measure_database(store: &Store, publishes: bool, max_bytes: u64) {
+    let Ok(usage) = store.usage().await else {
         return;
     };
-    room.note(usage.bytes, max_bytes);
+    store.room.note(usage.bytes, max_bytes);
     metrics::gauge!(DATABASE_BYTES).set(bytes(usage.bytes));
     if max_bytes > 0 {
         metrics::gauge!(DATABASE_BYTES_MAX).set(bytes(max_bytes));
@@ -114,7 +106,7 @@ impl Measured {
         for (shard, age) in self.flush_times.ages() {
             gauge_of_shard(PENDING_OLDEST, shard).set(age.as_secs_f64());
         }
-        let database = self.database.connections();
+        let database = self.store.connections();
         database.report(DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_MAX);
         metrics::gauge!(DATABASE_CONNECTIONS_LIMIT).set(database.limit);
         let replica = self.replica.as_ref();

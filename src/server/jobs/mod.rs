@@ -7,11 +7,11 @@ use tokio::task::JoinSet;
 
 use crate::domain::Shard;
 use crate::links::publishes;
-use crate::redis::RedisShard;
 use crate::server::app::App;
 use crate::server::history::HistoryWatch;
 use crate::server::redis_recovery::RedisRecovery;
 use crate::server::shutdown::Shutdown;
+use crate::shared_redis::RedisShard;
 use crate::telemetry::exposition::Exposition;
 
 mod blocklist;
@@ -51,7 +51,7 @@ pub(super) fn spawn(
     metrics: Exposition,
     shutdown: &Shutdown,
 ) -> JoinSet<()> {
-    let database = || Arc::clone(&app.store.database);
+    let store = || app.store.clone();
     let flusher = || Arc::clone(&app.flusher);
     let cache = || app.cache.clone();
     let flush_times = Arc::new(match &app.redis {
@@ -61,7 +61,7 @@ pub(super) fn spawn(
     let measured = Measured {
         cache: cache(),
         flush_times: Arc::clone(&flush_times),
-        database: database(),
+        store: store(),
         replica: app.replica.clone(),
         redis: app.redis.clone(),
     };
@@ -76,10 +76,10 @@ pub(super) fn spawn(
     jobs.spawn(measure::run(measured, metrics));
     let publishes = publishes(&app.store, &app.cache);
     jobs.spawn(measure::run_stores(
-        database(),
+        store(),
         app.redis.clone(),
         publishes,
-        (app.store.room.clone(), app.database_max),
+        app.database_max,
     ));
     jobs.spawn(code_length::run(Arc::clone(&app.links)));
     jobs.spawn(prune::run(flusher()));
@@ -91,13 +91,13 @@ pub(super) fn spawn(
         list,
         Arc::clone(&app.abuse),
     ));
-    jobs.spawn(maintain::run(database()));
-    jobs.spawn(database::run(database()));
+    jobs.spawn(maintain::run(store()));
+    jobs.spawn(database::run(store()));
     jobs.spawn(memory_only::run(Arc::clone(&app.memory_only)));
-    let watch = HistoryWatch::new(&app.store.database, &app.cache, app.redis.as_ref());
+    let watch = HistoryWatch::new(&app.store, &app.cache, app.redis.as_ref());
     jobs.spawn(history::run(watch));
     jobs.spawn(retention::run(
-        app.store.clone(),
+        store(),
         Arc::clone(&app.clock),
         app.links.audit_days,
     ));

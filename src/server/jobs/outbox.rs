@@ -8,7 +8,7 @@ use super::runner::every;
 use crate::cache::{ChangeNote, LinkCache};
 use crate::clicks::LinkChanges;
 use crate::links::{OutboxError, publish_pending};
-use crate::redis::{RedisShard, RedisShards};
+use crate::shared_redis::{RedisShard, RedisShards};
 use crate::store::Store;
 
 /// Pause between two reads of the outbox: how long such a change may stay unpublished.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use crate::clicks::RecoveryError;
-use crate::redis::{FindMasterError, RedisShard};
 use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
+use crate::shared_redis::{FindMasterError, RedisShard};
 
 /// Pauses between two probes, each twice as long as the pause before.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use super::runner::every;
 use crate::cache::LinkCache;
 use crate::clicks::{RedisSink, settle_parked};
-use crate::redis::RedisShards;
+use crate::shared_redis::RedisShards;
 use crate::store::Clicks;
 
 /// Pause between two reads of the journal.

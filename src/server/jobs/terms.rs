@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::runner::every;
 use crate::clicks::{FlushError, Flusher};
-use crate::redis::{RedisFailure, RedisShards};
+use crate::shared_redis::{RedisFailure, RedisShards};
 use crate::store::{Clicks, StoreError};
 
 /// Pause between two readings, and the longest that one may take.

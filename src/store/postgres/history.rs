@@ -39,7 +39,7 @@ impl PostgresStore {
         self.compare(None).await
     }
 
-    pub(super) async fn check(
+    pub(in crate::store) async fn check(
         &self,
         others: Option<&HistoryNote>,
     ) -> Result<HistoryCheck, StoreError> {

@@ -4,7 +4,6 @@ use super::{OpenError, StoreSettings};
 
 mod click_limits;
 mod clicks;
-mod database;
 mod detail_lock;
 mod detail_room;
 mod details;
@@ -32,7 +31,7 @@ pub use replica::{PostgresReplica, WalPosition};
 /// Users, links and clicks in Postgres.
 pub struct PostgresStore {
     pub(super) pool: Pool,
-    installation: String,
+    pub(super) installation: String,
     pub(super) seen: Seen,
 }
 

@@ -329,7 +329,7 @@ impl Pool {
         }
     }
 
-    pub(super) fn connections(&self) -> InUse {
+    pub(in crate::store) fn connections(&self) -> InUse {
         self.permits.connections(&self.connections.status())
     }
 }

@@ -16,7 +16,20 @@ use std::time::Instant;
 use tokio::sync::Notify;
 
 use super::pool::{Lease, Pool};
-use crate::store::{DiskUsage, StoreError};
+use crate::store::StoreError;
+
+/// The files of a database, and their disk, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskUsage {
+    /// The database file.
+    pub database: u64,
+    /// Its write-ahead log.
+    pub log: u64,
+    /// Free on the disk.
+    pub free: u64,
+    /// Size of the disk.
+    pub size: u64,
+}
 
 /// Batches of clicks after which the log is copied, with one or a few pages of 4 KiB each. Fewer cost more CPU, more keep
 /// commits waiting for longer (`load/README.md`, "Where the time went").

@@ -21,7 +21,7 @@ use self::log::Log;
 use self::pool::{Opener, Pool};
 use self::presence::Presence;
 use super::migrations::Schema;
-use super::{OpenError, StoreSettings};
+use super::{OpenError, StoreError, StoreSettings};
 use crate::domain::{Clock, io_reason};
 
 mod batch;
@@ -30,7 +30,6 @@ mod click_limits;
 mod clicks;
 mod compaction;
 mod counted;
-mod database;
 mod detail_room;
 mod details;
 mod ledger;
@@ -45,6 +44,7 @@ mod series;
 
 pub(super) use clicks::written_clicks;
 pub(super) use counted::count_clicks;
+pub use log::DiskUsage;
 pub use migrate::migrate_sqlite;
 
 /// How long a writer waits for a write by hand, such as in the sqlite3 shell.
@@ -62,7 +62,7 @@ pub struct SqliteStore {
     compactor: Compactor,
     class_sums: ClassSums,
     presence: Arc<Presence>,
-    installation: String,
+    pub(super) installation: String,
     /// Keeps other processes away. The kernel releases the lock when this process ends, however it ends.
     _lock: File,
     clock: Arc<dyn Clock>,
@@ -141,6 +141,23 @@ impl SqliteStore {
             _lock: lock,
             clock,
         })
+    }
+
+    pub(super) fn disk(&self) -> Option<DiskUsage> {
+        self.log.disk()
+    }
+
+    pub(super) async fn maintain(&self) -> Result<(), StoreError> {
+        self.presence.check();
+        self.log.checkpoint(&self.writer).await
+    }
+
+    pub(super) async fn maintenance_is_due(&self) {
+        self.log.checkpoint_is_due().await;
+    }
+
+    pub(super) async fn close(&self) -> Result<(), StoreError> {
+        self.log.close().await
     }
 
     /// Makes the folder of a database.

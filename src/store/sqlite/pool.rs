@@ -180,7 +180,7 @@ impl Pool {
         })
     }
 
-    pub(super) fn connections(&self) -> Connections {
+    pub(in crate::store) fn connections(&self) -> Connections {
         self.permits.connections(&self.connections.status())
     }
 }

@@ -181,7 +181,7 @@ class World:
             "FLUSH_INTERVAL_MS": "300",
             "LIMIT_CREATE": "0", "LIMIT_MISSES": "0", "LINKS_PER_ACCOUNT": "0", "MAX_CONNECTIONS_PER_ADDRESS": "0",
             # What comes and goes within a minute is logged at level debug alone.
-            "RUST_LOG": "info,shunt::clicks=debug,shunt::redis=debug", "CACHE_TTL_SECONDS": str(CACHE_TTL),
+            "RUST_LOG": "info,shunt::clicks=debug,shunt::shared_redis=debug", "CACHE_TTL_SECONDS": str(CACHE_TTL),
             "REQUEST_TIMEOUT_SECONDS": "10", "WORKERS": "2", "LD_PRELOAD": str(clock_library),
             "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         }

@@ -25,7 +25,7 @@ const LAYERS: [(&str, u8); 23] = [
     ("cache", 3),
     ("store", 3),
     ("config", 2),
-    ("redis", 2),
+    ("shared_redis", 2),
     ("import", 2),
     ("wire", 1),
     ("telemetry", 1),
@@ -164,7 +164,7 @@ const SHORT_LIVED: [(&str, &str); 13] = [
     ),
     ("links/creations.rs", "links are made by one statement"),
     ("redirect/lookups.rs", "one look-up in the database"),
-    ("redis/connection.rs", "one connection is made"),
+    ("shared_redis/connection.rs", "one connection is made"),
     (
         "telemetry/log_writer.rs",
         "lines of one log are written, until it ends",
@@ -207,8 +207,19 @@ const HTTP_NAMES: [&str; 6] = [
 fn services_know_no_http() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let modules = [
-        "abuse", "accounts", "cache", "clicks", "domain", "import", "limits", "links", "qr",
-        "redirect", "redis", "store", "wire",
+        "abuse",
+        "accounts",
+        "cache",
+        "clicks",
+        "domain",
+        "import",
+        "limits",
+        "links",
+        "qr",
+        "redirect",
+        "shared_redis",
+        "store",
+        "wire",
     ];
     let mut wrong = Vec::new();
     for path in modules
