@@ -154,7 +154,7 @@ CREATE VIEW live_links AS
 CREATE VIEW readable_links AS
     SELECT links.id, short_code, target_url, email AS owner, title, tags, is_active,
         to_timestamp(links.created_at / 1000000.0) AS created_at, to_timestamp(updated_at / 1000000.0) AS updated_at,
-        to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, removed_status
+        to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, removed_status
     FROM links JOIN users ON users.id = owner_id;
 
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.

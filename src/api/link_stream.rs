@@ -143,7 +143,7 @@ impl Form {
             Self::Array(_) => b"[".to_vec(),
             Self::Lines(_) => Vec::new(),
             Self::Csv(_) => {
-                let names = COLUMNS.map(|column| column.name);
+                let names: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
                 format!("{}\r\n", names.join(",")).into()
             }
         }
@@ -199,7 +199,7 @@ fn write_row(link: &FullLinkBody, out: &mut Vec<u8>) -> Result<(), csv::Error> {
     let mut writer = WriterBuilder::new()
         .terminator(Terminator::CRLF)
         .from_writer(out);
-    for column in &COLUMNS {
+    for column in COLUMNS {
         writer.write_field(guarded(&(column.cell)(link)).as_bytes())?;
     }
     writer.write_record(None::<&[u8]>)?;

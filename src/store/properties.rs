@@ -1,5 +1,5 @@
 //! The properties of a link as columns of the statements that create and edit links. A further property is one line of
-//! [`PROPERTIES`].
+//! `properties!`.
 
 use std::sync::LazyLock;
 
@@ -9,39 +9,42 @@ use serde_json::{Value, json};
 use super::StoreError;
 use crate::domain::{LinkProperties, MaxClicks, ShortCode, Timestamp, Title};
 
-/// A column.
-struct Property {
-    name: &'static str,
-    /// Its type in Postgres.
-    kind: &'static str,
-    /// Its value as JSON.
-    value: fn(&LinkProperties) -> Value,
+/// Declares the columns: name, type in Postgres, the property, and its value for JSON. A property without a line does not compile.
+macro_rules! properties {
+    ($($column:ident $kind:ident: $property:ident => $value:expr;)+) => {
+        /// Names and types of the columns.
+        const PROPERTIES: &[(&str, &str)] = &[$((stringify!($column), stringify!($kind))),+];
+
+        /// The values of the columns, in their order.
+        fn values(link: &LinkProperties) -> impl IntoIterator<Item = (&'static str, Value)> + use<> {
+            let LinkProperties { $($property),+ } = link;
+            [$((stringify!($column), Value::from($value))),+]
+        }
+    };
 }
 
-#[rustfmt::skip]
-const PROPERTIES: [Property; 7] = [
-    Property { name: "target_url", kind: "text", value: |link| link.target.as_str().into() },
-    Property { name: "is_active", kind: "boolean", value: |link| link.is_active.into() },
-    Property { name: "title", kind: "text", value: |link| link.title.as_ref().map_or("", Title::as_str).into() },
-    Property { name: "tags", kind: "text", value: |link| json!(link.tags.as_slice()).to_string().into() },
-    Property { name: "expires_at", kind: "bigint", value: |link| link.expires_at.map(Timestamp::micros).into() },
-    Property { name: "max_clicks", kind: "bigint", value: |link| link.max_clicks.map(MaxClicks::number).into() },
-    Property { name: "forward_query", kind: "boolean", value: |link| link.forward_query.into() },
-];
+properties! {
+    target_url text: target => target.as_str();
+    is_active boolean: is_active => *is_active;
+    title text: title => title.as_ref().map_or("", Title::as_str);
+    tags text: tags => json!(tags.as_slice()).to_string();
+    expires_at bigint: expires_at => expires_at.map(Timestamp::micros);
+    max_clicks bigint: max_clicks => max_clicks.map(MaxClicks::number);
+    forward_query boolean: forward_query => *forward_query;
+}
 
 /// The names of the columns.
-pub(super) static COLUMNS: LazyLock<String> =
-    LazyLock::new(|| PROPERTIES.map(|property| property.name).join(", "));
+pub(super) static COLUMNS: LazyLock<String> = LazyLock::new(|| {
+    let names: Vec<_> = PROPERTIES.iter().map(|(name, _)| *name).collect();
+    names.join(", ")
+});
 
 /// Rows of a statement from the JSON text `$1`, which [`in_json`] makes; in Postgres and in SQLite.
 pub(super) static GIVEN: LazyLock<[String; 2]> = LazyLock::new(|| {
     let columns = || {
-        let properties = PROPERTIES
-            .iter()
-            .map(|property| (property.name, property.kind));
         [("place", "bigint"), ("short_code", "text")]
             .into_iter()
-            .chain(properties)
+            .chain(PROPERTIES.iter().copied())
     };
     let typed: Vec<_> = columns()
         .map(|(name, kind)| format!("{name} {kind}"))
@@ -71,11 +74,10 @@ impl Serialize for GivenRow<'_> {
             row.serialize_entry("place", &place)?;
             row.serialize_entry("short_code", code.as_str())?;
         }
-        for property in &PROPERTIES {
-            let value = (property.value)(self.properties);
+        for (name, value) in values(self.properties) {
             // A name that is left out is NULL.
             if !value.is_null() {
-                row.serialize_entry(property.name, &value)?;
+                row.serialize_entry(name, &value)?;
             }
         }
         row.end()

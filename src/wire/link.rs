@@ -124,7 +124,7 @@ pub struct Column {
 }
 
 /// The columns of an export, in their order.
-pub const COLUMNS: [Column; 14] = [
+pub const COLUMNS: &[Column] = &[
     column("id", |link| link.id.to_string().into()),
     column("short_code", |link| (&link.short_code).into()),
     column("short_url", |link| (&link.short_url).into()),
@@ -166,4 +166,19 @@ fn flag(flag: bool) -> Cow<'static, str> {
 pub enum ViewWord {
     /// Everything.
     Full,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_of_a_link_is_a_column_of_exports() {
+        let link = serde_json::to_value(FullLinkBody::default()).unwrap();
+        let mut columns: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
+        columns.sort_unstable();
+        let mut fields: Vec<_> = link.as_object().unwrap().keys().collect();
+        fields.sort_unstable();
+        assert_eq!(columns, fields);
+    }
 }
