@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::series_body::SeriesQuery;
+#[cfg(test)]
 use super::words::{self, DimensionWord};
 use crate::analytics::filter;
 use crate::domain::{Dimension, InvalidRange, SeriesRange, Timestamp};

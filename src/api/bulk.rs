@@ -12,16 +12,20 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::authentication::TokenOwner;
-use super::bulk_document::{Document, WRONG_KIND};
+use super::bulk_document::Document;
+#[cfg(test)]
+use super::bulk_document::WRONG_KIND;
 use super::idempotency_key::IDEMPOTENCY_KEY;
 use crate::accounts::Accounts;
 use crate::domain::{LinkRequest, Principal};
+#[cfg(test)]
 use crate::http::documented::{
-    Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesQuery,
+    ErrorBody, Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesQuery,
 };
-use crate::http::{ApiError, BodyLimits, ClientAddress, ErrorBody, JSON, QueryOf, read_body};
+use crate::http::{ApiError, BodyLimits, ClientAddress, JSON, QueryOf, read_body};
 use crate::limits::ClientShare;
 use crate::links::LinkService;
+#[cfg(test)]
 use crate::wire::BulkObject;
 
 /// 10,000 links with the longest targets need two thirds of this.

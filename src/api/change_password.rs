@@ -10,8 +10,9 @@ use super::account_bodies::{TokenBody, new_password};
 use super::authentication::LoggedIn;
 use crate::accounts::{AccountError, Accounts};
 use crate::domain::Password;
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesBody};
-use crate::http::{ApiError, Asking, ErrorBody, Json, JsonBody};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, Limited, NeedsDatabase, NeedsToken, TakesBody};
+use crate::http::{ApiError, Asking, Json, JsonBody};
 
 /// Body of a change of password.
 #[derive(Deserialize, ToSchema)]

@@ -10,8 +10,9 @@ use super::authentication::LoggedIn;
 use super::key_body::{KeyFields, ScopeBody};
 use crate::accounts::Accounts;
 use crate::domain::{KeyName, Scope, Timestamp};
-use crate::http::documented::{NeedsDatabase, NeedsRoom, NeedsToken, TakesBody};
-use crate::http::{ApiError, ClientAddress, ErrorBody, Json, JsonBody};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsRoom, NeedsToken, TakesBody};
+use crate::http::{ApiError, ClientAddress, Json, JsonBody};
 
 /// A key to be made.
 #[derive(Deserialize, ToSchema)]

@@ -10,8 +10,9 @@ use utoipa::ToSchema;
 use super::authentication::LoggedIn;
 use crate::accounts::Accounts;
 use crate::domain::Password;
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesBody};
-use crate::http::{ApiError, Asking, ErrorBody, JsonBody};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, Limited, NeedsDatabase, NeedsToken, TakesBody};
+use crate::http::{ApiError, Asking, JsonBody};
 use crate::links::LinkService;
 
 /// Body of a deletion.

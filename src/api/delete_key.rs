@@ -7,8 +7,9 @@ use axum::http::StatusCode;
 
 use super::authentication::LoggedIn;
 use crate::accounts::Accounts;
-use crate::http::documented::{NeedsDatabase, NeedsToken};
-use crate::http::{ApiError, ClientAddress, ErrorBody};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken};
+use crate::http::{ApiError, ClientAddress};
 
 /// Revoke a key.
 ///

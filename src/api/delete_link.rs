@@ -8,8 +8,9 @@ use axum::http::{HeaderMap, StatusCode};
 use super::authentication::TokenOwner;
 use super::entity_tags::expected;
 use crate::accounts::Accounts;
-use crate::http::documented::{NeedsDatabase, NeedsToken, NeedsWriteKey};
-use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode};
+#[cfg(test)]
+use crate::http::documented::{CodeParameter, ErrorBody, NeedsDatabase, NeedsToken, NeedsWriteKey};
+use crate::http::{ApiError, PathCode};
 use crate::links::LinkService;
 
 /// Delete a link of yours.

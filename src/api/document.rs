@@ -1,72 +1,52 @@
-//! `GET /openapi.json`: the OpenAPI document, and its text that belongs to no route.
+//! `GET /openapi.json`: the OpenAPI document.
 
 use axum::Extension;
 use axum::body::Bytes;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{OpenApi as Document, ServerBuilder};
-use utoipa::{Modify, OpenApi};
+use serde_json::Value;
 
 use crate::config::BaseUrl;
-use crate::http::{ErrorBody, JSON, json_line};
+use crate::http::JSON;
 
-/// The parts of the document that no route brings: title, tags, how to authorize.
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "shunt",
-        description = include_str!("preface.md"),
-        license(name = "MIT OR Apache-2.0"),
-    ),
-    components(schemas(ErrorBody)),
-    modifiers(&BearerScheme),
-    tags(
-        (name = "accounts", description = "Register, log in, see whose token it is, change and delete the account"),
-        (name = "links", description = "Shorten, follow, list, count, delete"),
-        (name = "administration", description = "For administrators: remove, ban, see reports and the audit"),
-        (name = "operations", description = "For operators of the service"),
-        (name = "documentation", description = "This page, and its OpenAPI document"),
-    ),
-)]
-struct Preface;
+#[cfg(test)]
+mod generated;
 
-struct BearerScheme;
+/// The document of a service that has public metrics and no address: a test writes it from the handlers and their types.
+const DOCUMENT: &str = include_str!("openapi.json");
 
-impl Modify for BearerScheme {
-    fn modify(&self, document: &mut Document) {
-        let bearer = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .bearer_format("JWT")
-            .description(Some(
-                "A token, or on `/urls/*` and `GET /auth/me` a key of `POST /auth/keys`. Paste the `access_token` of a response to `POST /auth/register` or `POST /auth/login`: \
-                 only what is between the quotes, without `Bearer`.",
-            ))
-            .build();
-        document
-            .components
-            .get_or_insert_default()
-            .add_security_scheme("bearer", SecurityScheme::Http(bearer));
-    }
-}
-
-/// The document without its routes.
-pub(super) fn preface(base_url: &BaseUrl) -> Document {
-    let mut document = Preface::openapi();
-    let server = ServerBuilder::new()
-        .url(base_url.as_str())
-        .description(Some("This service"));
-    document.servers = Some(vec![server.build()]);
-    document
-}
-
-/// The document as it is sent, serialised once at start.
+/// The document as it is sent, made once at start.
 #[derive(Clone)]
 pub(super) struct DocumentJson(Bytes);
 
 impl DocumentJson {
-    pub(super) fn new(document: &Document) -> Self {
-        Self(json_line(document).into())
+    pub(super) fn new(base_url: &BaseUrl, public_metrics: bool) -> Self {
+        let mut compact: String = DOCUMENT.lines().map(str::trim_start).collect();
+        // The path of the metrics is the last one.
+        let metrics = compact.find(r#","/metrics":"#);
+        let metrics = metrics.zip(compact.find(r#"},"components":"#));
+        if let Some((start, end)) = metrics.filter(|_| !public_metrics) {
+            compact.replace_range(start..end, "");
+        }
+        let server = format!(r#""url":"{}""#, base_url.as_str());
+        let mut json = compact.replacen(r#""url":"/""#, &server, 1);
+        json.push('\n');
+        Self(json.into())
+    }
+
+    /// The operations: route, method and statuses of responses.
+    pub(super) fn operations(&self) -> Vec<(String, String, Vec<String>)> {
+        let document: Value = serde_json::from_slice(&self.0).unwrap_or_default();
+        let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
+        let mut operations = Vec::new();
+        for (route, methods) in members(&document["paths"]) {
+            for (method, operation) in members(&methods) {
+                let statuses = members(&operation["responses"]).into_iter();
+                let statuses = statuses.map(|(status, _)| status).collect();
+                operations.push((route.clone(), method.to_uppercase(), statuses));
+            }
+        }
+        operations
     }
 }
 

@@ -11,12 +11,16 @@ use super::base_address::BaseAddress;
 use super::entity_tags::expected;
 use super::link_body::{View, one_link};
 use crate::accounts::Accounts;
+#[cfg(test)]
 use crate::http::documented::{
-    Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesBody,
+    CodeParameter, ErrorBody, Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey,
+    TakesBody,
 };
-use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, JsonBody, PathCode};
+use crate::http::{ApiError, ClientAddress, JsonBody, PathCode};
 use crate::links::LinkService;
-use crate::wire::{FullLinkBody, LinkPatch};
+#[cfg(test)]
+use crate::wire::FullLinkBody;
+use crate::wire::LinkPatch;
 
 /// Change one of your links.
 ///

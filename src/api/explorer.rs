@@ -9,7 +9,9 @@ use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use utoipa_swagger_ui::Config;
 
-use crate::http::{ApiError, ErrorBody};
+use crate::http::ApiError;
+#[cfg(test)]
+use crate::http::documented::ErrorBody;
 
 /// The explorer.
 #[utoipa::path(

@@ -13,12 +13,15 @@ use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::link_body::View;
 use super::link_stream::{Form, LinkJson, WholeList};
+#[cfg(test)]
 use super::words::ExportWord;
 use crate::accounts::Accounts;
 use crate::domain::Principal;
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ClientAddress, ErrorBody, QueryOf, with_clicks_as_of};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, Limited, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, ClientAddress, QueryOf, with_clicks_as_of};
 use crate::links::{LinkService, Listing};
+#[cfg(test)]
 use crate::wire::FullLinkBody;
 
 /// What is exported.

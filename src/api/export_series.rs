@@ -8,10 +8,9 @@ use axum::response::Response;
 use super::authentication::TokenOwner;
 use super::series_body::SeriesQuery;
 use crate::accounts::Accounts;
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{
-    ApiError, CodeParameter, ErrorBody, PathCode, QueryOf, clicks_csv, with_clicks_as_of,
-};
+#[cfg(test)]
+use crate::http::documented::{CodeParameter, ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, PathCode, QueryOf, clicks_csv, with_clicks_as_of};
 use crate::links::{LinkService, WantedBreakdown};
 
 /// Export what is known of a link's clicks.

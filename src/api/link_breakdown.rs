@@ -8,8 +8,9 @@ use axum::response::{IntoResponse, Response};
 use super::authentication::TokenOwner;
 use super::breakdown_body::{BreakdownBody, BreakdownParameters};
 use crate::accounts::Accounts;
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, CodeParameter, ErrorBody, Json, PathCode, QueryOf};
+#[cfg(test)]
+use crate::http::documented::{CodeParameter, ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, Json, PathCode, QueryOf};
 use crate::links::LinkService;
 
 /// Who followed one of your links?

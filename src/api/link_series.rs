@@ -6,8 +6,9 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
 use super::series_body::{SeriesBody, SeriesQuery};
-use crate::http::documented::{LimitsMisses, NeedsDatabase, TakesQuery};
-use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, Json, PathCode, QueryOf};
+#[cfg(test)]
+use crate::http::documented::{CodeParameter, ErrorBody, LimitsMisses, NeedsDatabase, TakesQuery};
+use crate::http::{ApiError, ClientAddress, Json, PathCode, QueryOf};
 use crate::links::LinkService;
 
 /// When was a link followed?

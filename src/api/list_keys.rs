@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::authentication::LoggedIn;
 use super::key_body::KeyFields;
 use crate::accounts::Accounts;
+#[cfg(test)]
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 use crate::http::{ApiError, Json};
 

@@ -15,15 +15,18 @@ use super::authentication::TokenOwner;
 use super::base_address::BaseAddress;
 use super::link_body::View;
 use super::link_stream::{Form, LinkJson, WholeList, array};
+#[cfg(test)]
 use super::words::SortWord;
 use crate::accounts::Accounts;
 use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText};
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{
-    ApiError, ClientAddress, ErrorBody, JSON, QueryOf, cursor, parse_cursor, with_clicks_as_of,
+    ApiError, ClientAddress, JSON, QueryOf, cursor, parse_cursor, with_clicks_as_of,
 };
 use crate::links::{LinkService, Listing};
 use crate::store::Position;
+#[cfg(test)]
 use crate::wire::{LinkBody, ViewWord};
 
 /// Links on a page of which only the cursor is given.

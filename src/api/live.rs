@@ -7,10 +7,9 @@ use axum::response::Response;
 
 use super::authentication::ListeningOwner;
 use crate::accounts::Accounts;
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken};
-use crate::http::{
-    ApiError, ClientAddress, CodeParameter, ErrorBody, MayListen, PathCode, live_events,
-};
+#[cfg(test)]
+use crate::http::documented::{CodeParameter, ErrorBody, Limited, NeedsDatabase, NeedsToken};
+use crate::http::{ApiError, ClientAddress, MayListen, PathCode, live_events};
 use crate::links::LiveCounts;
 
 /// Watch a link's clicks.

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 
 use super::authentication::LoggedIn;
 use crate::accounts::Accounts;
+#[cfg(test)]
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 use crate::http::{ApiError, ClientAddress};
 

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use super::authentication::CurrentUser;
 use crate::domain::UserId;
 use crate::http::Json;
+#[cfg(test)]
 use crate::http::documented::{NeedsDatabase, NeedsToken};
 
 /// The account that a token belongs to.

@@ -9,8 +9,9 @@ use super::authentication::TokenOwner;
 use super::breakdown_body::{BreakdownBody, BreakdownParameters};
 use crate::accounts::Accounts;
 use crate::domain::SearchTag;
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, Json, QueryOf};
 use crate::links::LinkService;
 
 /// Who followed your links?

@@ -9,11 +9,13 @@ use utoipa::IntoParams;
 
 use super::authentication::TokenOwner;
 use super::series_body::{SeriesBody, SeriesQuery};
+#[cfg(test)]
 use super::words;
 use crate::accounts::Accounts;
 use crate::domain::SearchTag;
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, Json, QueryOf};
 use crate::links::LinkService;
 
 /// Which links, which part of their series, and how finely.

@@ -14,9 +14,11 @@ use utoipa::{IntoParams, ToSchema};
 use super::base_address::BaseAddress;
 use super::entity_tags::is_known;
 use super::link_body::name_short_url;
+#[cfg(test)]
 use super::words;
-use crate::http::documented::{LimitsMisses, NeedsDatabase, TakesQuery};
-use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, PathCode, QueryOf};
+#[cfg(test)]
+use crate::http::documented::{CodeParameter, ErrorBody, LimitsMisses, NeedsDatabase, TakesQuery};
+use crate::http::{ApiError, ClientAddress, PathCode, QueryOf};
 use crate::links::LinkService;
 use crate::qr::{Color, Colors, ErrorCorrection, Image, MARGINS, QrCode, SIZES};
 

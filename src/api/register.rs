@@ -6,8 +6,9 @@ use axum::extract::State;
 
 use super::account_bodies::{RegistrationBody, TokenBody};
 use crate::accounts::Accounts;
-use crate::http::documented::{Limited, NeedsDatabase, NeedsRoom, TakesBody};
-use crate::http::{ApiError, Asking, ErrorBody, Json, JsonBody};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, Limited, NeedsDatabase, NeedsRoom, TakesBody};
+use crate::http::{ApiError, Asking, Json, JsonBody};
 
 /// Create an account.
 ///

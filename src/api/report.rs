@@ -8,9 +8,12 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::domain::{InvalidRemoval, Reason};
-use crate::http::documented::{Limited, NeedsDatabase, NeedsRoom, TakesBody, TakesNoToken};
+#[cfg(test)]
+use crate::http::documented::{
+    ErrorBody, Limited, NeedsDatabase, NeedsRoom, TakesBody, TakesNoToken,
+};
 use crate::http::paths::parse_code;
-use crate::http::{ApiError, ClientAddress, ErrorBody, JsonBody};
+use crate::http::{ApiError, ClientAddress, JsonBody};
 use crate::links::LinkService;
 
 /// A report of a link.

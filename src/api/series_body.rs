@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+#[cfg(test)]
 use super::words::{self, IntervalWord};
 use crate::domain::{InvalidRange, RangeQuery, SeriesRange, Timestamp};
 use crate::http::ApiError;

@@ -12,13 +12,16 @@ use super::idempotency_key::idempotency_key;
 use super::link_body::{View, one_link};
 use crate::accounts::Accounts;
 use crate::domain::{LinkRequest, OwnHost};
+#[cfg(test)]
 use crate::http::documented::{
-    Limited, NeedsDatabase, NeedsRoom, NeedsToken, TakesBody, TakesQuery,
+    ErrorBody, Limited, NeedsDatabase, NeedsRoom, NeedsToken, TakesBody, TakesQuery,
 };
 use crate::http::paths::is_reserved;
-use crate::http::{ApiError, ClientAddress, ErrorBody, OptionalJsonBody, QueryOf};
+use crate::http::{ApiError, ClientAddress, OptionalJsonBody, QueryOf};
 use crate::links::{LinkService, RequestKey};
-use crate::wire::{LinkBody, LinkObject, LinkQuery};
+#[cfg(test)]
+use crate::wire::LinkBody;
+use crate::wire::{LinkObject, LinkQuery};
 
 /// Create a short link.
 ///

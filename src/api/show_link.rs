@@ -12,9 +12,11 @@ use super::base_address::BaseAddress;
 use super::entity_tags::{is_known, tag_of};
 use super::link_body::{View, one_link};
 use crate::accounts::Accounts;
-use crate::http::documented::{NeedsDatabase, NeedsToken};
-use crate::http::{ApiError, CodeParameter, ErrorBody, PathCode, with_clicks_as_of};
+#[cfg(test)]
+use crate::http::documented::{CodeParameter, ErrorBody, NeedsDatabase, NeedsToken};
+use crate::http::{ApiError, PathCode, with_clicks_as_of};
 use crate::links::LinkService;
+#[cfg(test)]
 use crate::wire::FullLinkBody;
 
 /// Show one of your links.

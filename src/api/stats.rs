@@ -9,8 +9,9 @@ use utoipa::ToSchema;
 
 use super::base_address::BaseAddress;
 use super::link_body::name_short_url;
-use crate::http::documented::{LimitsMisses, NeedsDatabase};
-use crate::http::{ApiError, ClientAddress, CodeParameter, ErrorBody, Json, PathCode};
+#[cfg(test)]
+use crate::http::documented::{CodeParameter, ErrorBody, LimitsMisses, NeedsDatabase};
+use crate::http::{ApiError, ClientAddress, Json, PathCode};
 use crate::links::LinkService;
 
 /// Public statistics of a link.

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
-use utoipa::IntoResponses;
 
-use crate::http::{ClientAddress, CodeParameter, ErrorBody, PathCode, visitor_of};
+#[cfg(test)]
+use crate::http::documented::{CodeParameter, ErrorBody};
+use crate::http::{ClientAddress, PathCode, visitor_of};
 use crate::redirect::{Redirect, RedirectError, Redirected};
 
 /// The responses to following a link.
-#[derive(IntoResponses)]
+#[cfg(test)]
+#[derive(utoipa::IntoResponses)]
 #[expect(
     dead_code,
     reason = "it only describes the responses in the OpenAPI document"

@@ -8,7 +8,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
 use super::BaseAddress;
-use crate::http::{ApiError, ErrorBody};
+use crate::http::ApiError;
+#[cfg(test)]
+use crate::http::documented::ErrorBody;
 use crate::links::LinkService;
 
 /// Robots may follow links, as their owners want them found, and have no business on the service's own pages.

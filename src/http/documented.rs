@@ -1,8 +1,18 @@
 //! Responses that many routes share, for the OpenAPI document: one type for each requirement of a route.
 
-use utoipa::IntoResponses;
+use utoipa::{IntoParams, IntoResponses};
 
-use super::ErrorBody;
+pub use super::ErrorBody;
+
+/// The short code in a path: `PathCode` reads it, from the raw path.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "it only describes the parameter")]
+pub struct CodeParameter {
+    /// Code of a link.
+    #[param(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
+    short_code: String,
+}
 
 /// A route that reads a JSON body.
 #[derive(IntoResponses)]

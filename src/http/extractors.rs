@@ -13,7 +13,6 @@ use percent_encoding::percent_decode_str;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
-use utoipa::IntoParams;
 
 use super::admitted::SMALL;
 use super::paths::decoded_code;
@@ -359,16 +358,6 @@ fn query_sentence(path: &str, fault: &str, query: &str) -> String {
         _ => "in the form that /openapi.json gives",
     };
     format!("{field}: must be {expected}")
-}
-
-/// The short code in a path, as the document describes it.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-pub struct CodeParameter {
-    /// Code of a link.
-    #[param(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
-    #[expect(dead_code, reason = "`PathCode` reads it, from the raw path")]
-    short_code: String,
 }
 
 /// The short code in a path; `None` if the path has no code there.

@@ -8,6 +8,7 @@ mod clicks_as_of;
 mod client_address;
 mod csv;
 mod cursor;
+#[cfg(test)]
 pub mod documented;
 mod errors;
 mod extractors;
@@ -31,8 +32,7 @@ pub use csv::clicks_csv;
 pub use cursor::{cursor, parse_cursor};
 pub use errors::{ApiError, BLOCKED_BY, ErrorBody, ErrorDetail, LinkHasEnded};
 pub use extractors::{
-    BodyLimits, CodeParameter, JsonBody, OptionalJsonBody, PathCode, QueryOf, ReadBody,
-    parse_object, read_body,
+    BodyLimits, JsonBody, OptionalJsonBody, PathCode, QueryOf, ReadBody, parse_object, read_body,
 };
 pub use fallback::{catch_panic, method_not_allowed, not_found};
 pub use html::{HTML, accepts_html, prefers_html, ranked};

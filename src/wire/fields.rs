@@ -4,10 +4,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use self::DocumentKind::{Bulk, Form, Object, Patch, Query, Table};
+#[cfg(test)]
 use super::link::ViewWord;
 use super::value::{Ignored, Value, sentence};
+#[cfg(test)]
+use crate::domain::LinkStatus;
 use crate::domain::{
-    CustomCode, FieldEdit, LinkEdit, LinkProperties, LinkRequest, LinkStatus, MaxClicks, OwnHost,
+    CustomCode, FieldEdit, LinkEdit, LinkProperties, LinkRequest, MaxClicks, OwnHost,
     StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
 };
 

@@ -11,6 +11,7 @@
 mod documents;
 mod fields;
 mod link;
+#[cfg(test)]
 mod schema;
 mod value;
 

@@ -90,8 +90,7 @@ async fn sent(request: RequestBuilder, token: Option<&str>, body: Option<&str>) 
     .await
 }
 
-/// The API's routes are made by `routes!`, which puts them into the document; a test of `api` compares them with the table
-/// of paths. `/metrics` on an address of its own has no document.
+/// A test of `api` compares the API's routes with the document and with the table of paths. `/metrics` on an address of its own has no document.
 #[test]
 fn no_route_is_made_outside_the_document() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/server");

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
+#[cfg(test)]
 use super::NeedsRole;
 use crate::abuse::{Abuse, AbuseError};
 use crate::api::authentication::Admin;
-use crate::http::documented::{NeedsDatabase, NeedsToken};
-use crate::http::{ApiError, ErrorBody};
+use crate::http::ApiError;
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken};
 
 /// Close a report.
 ///

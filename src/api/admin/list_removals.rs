@@ -6,12 +6,15 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+#[cfg(test)]
+use super::NeedsRole;
+use super::PageQuery;
 use super::removal_body::RemovalBody;
-use super::{NeedsRole, PageQuery};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, Json, QueryOf};
 
 /// A page of removals.
 #[derive(Serialize, ToSchema)]

@@ -1,11 +1,13 @@
 //! What administrators ask for: one file per endpoint.
 
 use serde::Deserialize;
-use utoipa::{IntoParams, IntoResponses};
+use utoipa::IntoParams;
 
 use crate::abuse::Abuse;
 use crate::domain::{InvalidSearchText, NamedUser, NewestWanted, SearchText};
-use crate::http::{ApiError, ErrorBody};
+use crate::http::ApiError;
+#[cfg(test)]
+use crate::http::documented::ErrorBody;
 
 pub(super) mod audit;
 pub(super) mod close_report;
@@ -22,7 +24,8 @@ const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
 
 /// A route only for administrators.
-#[derive(IntoResponses)]
+#[cfg(test)]
+#[derive(utoipa::IntoResponses)]
 #[expect(
     dead_code,
     reason = "it only describes the responses in the OpenAPI document"

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+#[cfg(test)]
 use crate::api::words::{ProgressWord, RemovedKindWord, removal_status};
 use crate::domain::{Removal, Timestamp};
 

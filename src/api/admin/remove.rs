@@ -7,15 +7,18 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+#[cfg(test)]
 use super::NeedsRole;
 use super::removal_body::RemovalBody;
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+#[cfg(test)]
 use crate::api::words::{RemovalKindWord, wanted_status};
 use crate::domain::{InvalidRemoval, Reason, RemovalStatus};
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesBody};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken, TakesBody};
 use crate::http::removals::settle;
-use crate::http::{ApiError, ErrorBody, Json, JsonBody};
+use crate::http::{ApiError, Json, JsonBody};
 use crate::links::LinkService;
 
 /// What is to be removed.

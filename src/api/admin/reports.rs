@@ -6,13 +6,17 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{NeedsRole, PageQuery};
+#[cfg(test)]
+use super::NeedsRole;
+use super::PageQuery;
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+#[cfg(test)]
 use crate::api::words::status_of_link;
 use crate::domain::{RemovalStatus, Report};
-use crate::http::documented::{NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, Json, QueryOf};
 
 /// A report of a link.
 #[derive(Serialize, ToSchema)]

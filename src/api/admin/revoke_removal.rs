@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 
+#[cfg(test)]
 use super::NeedsRole;
 use super::removal_body::RemovalBody;
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::domain::RemovalId;
-use crate::http::documented::{NeedsDatabase, NeedsToken};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken};
 use crate::http::removals::settle;
-use crate::http::{ApiError, ErrorBody, Json};
+use crate::http::{ApiError, Json};
 use crate::links::LinkService;
 
 /// Revoke a removal.

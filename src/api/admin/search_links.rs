@@ -6,13 +6,17 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{NeedsRole, SearchQuery};
+#[cfg(test)]
+use super::NeedsRole;
+use super::SearchQuery;
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+#[cfg(test)]
 use crate::api::words::status_of_link;
 use crate::domain::{RemovalStatus, SeenLink};
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, Limited, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, Json, QueryOf};
 
 /// A link as administrators see it.
 #[derive(Serialize, ToSchema)]

@@ -6,12 +6,15 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{NeedsRole, SearchQuery};
+#[cfg(test)]
+use super::NeedsRole;
+use super::SearchQuery;
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 use crate::domain::SeenUser;
-use crate::http::documented::{Limited, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, ErrorBody, Json, QueryOf};
+#[cfg(test)]
+use crate::http::documented::{ErrorBody, Limited, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::{ApiError, Json, QueryOf};
 
 /// An account as administrators see it.
 #[derive(Serialize, ToSchema)]

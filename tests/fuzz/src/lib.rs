@@ -4,6 +4,8 @@
 
 #![allow(dead_code, unused_imports, reason = "the rest of shunt uses it")]
 
+extern crate utoipa_stub as utoipa;
+
 #[path = "../../../src/domain/mod.rs"]
 mod domain;
 #[path = "../../../src/import/mod.rs"]

@@ -1,0 +1,145 @@
+//! The document as the handlers and types describe it, compared with the file that the program serves.
+
+use std::fs;
+use std::path::Path;
+
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{OpenApi as Document, ServerBuilder};
+use utoipa::{Modify, OpenApi};
+
+use super::{DOCUMENT, DocumentJson};
+use crate::config::BaseUrl;
+use crate::http::paths::METRICS;
+use crate::http::{ErrorBody, json_line};
+
+/// The document: what no handler says, and the handlers in its order.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "shunt",
+        description = include_str!("../preface.md"),
+        license(name = "MIT OR Apache-2.0"),
+    ),
+    paths(
+        crate::api::register::register,
+        crate::api::login::login,
+        crate::api::report::report,
+        crate::api::me::me,
+        crate::api::delete_account::delete_account,
+        crate::api::create_key::create_key,
+        crate::api::list_keys::list_keys,
+        crate::api::delete_key::delete_key,
+        crate::api::change_password::change_password,
+        crate::api::log_out_everywhere::log_out_everywhere,
+        crate::api::shorten::shorten,
+        crate::api::bulk::bulk,
+        crate::api::export::export,
+        crate::api::list_links::list,
+        crate::api::my_series::my_series,
+        crate::api::my_breakdown::my_breakdown,
+        crate::api::stats::stats,
+        crate::api::link_series::link_series,
+        crate::api::link_breakdown::link_breakdown,
+        crate::api::export_series::export_series,
+        crate::api::live::live,
+        crate::api::qr::qr,
+        crate::api::show_link::show,
+        crate::api::edit_link::edit,
+        crate::api::delete_link::delete,
+        crate::api::admin::audit::audit,
+        crate::api::admin::search_links::search_links,
+        crate::api::admin::list_removals::list_removals,
+        crate::api::admin::remove::remove,
+        crate::api::admin::revoke_removal::revoke_removal,
+        crate::api::admin::reports::reports,
+        crate::api::admin::close_report::close_report,
+        crate::api::admin::search_users::search_users,
+        crate::api::visit::visit,
+        crate::api::visit::preview,
+        crate::api::visit::visit_shared,
+        crate::api::visit::preview_shared,
+        crate::api::health::health,
+        crate::api::ready::ready,
+        crate::api::well_known::robots,
+        crate::api::well_known::security,
+        crate::api::document::document,
+        crate::api::explorer::docs,
+        crate::api::explorer::explorer,
+        crate::api::explorer::explorer_part,
+        crate::api::prometheus::metrics,
+    ),
+    components(schemas(ErrorBody)),
+    modifiers(&BearerScheme),
+    tags(
+        (name = "accounts", description = "Register, log in, see whose token it is, change and delete the account"),
+        (name = "links", description = "Shorten, follow, list, count, delete"),
+        (name = "administration", description = "For administrators: remove, ban, see reports and the audit"),
+        (name = "operations", description = "For operators of the service"),
+        (name = "documentation", description = "This page, and its OpenAPI document"),
+    ),
+)]
+struct Generated;
+
+struct BearerScheme;
+
+impl Modify for BearerScheme {
+    fn modify(&self, document: &mut Document) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("JWT")
+            .description(Some(
+                "A token, or on `/urls/*` and `GET /auth/me` a key of `POST /auth/keys`. Paste the `access_token` of a response to `POST /auth/register` or `POST /auth/login`: \
+                 only what is between the quotes, without `Bearer`.",
+            ))
+            .build();
+        document
+            .components
+            .get_or_insert_default()
+            .add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    }
+}
+
+/// The document of a service at this address.
+pub(in crate::api) fn generated(base_url: &str) -> Document {
+    let mut document = Generated::openapi();
+    let server = ServerBuilder::new()
+        .url(base_url)
+        .description(Some("This service"));
+    document.servers = Some(vec![server.build()]);
+    document
+}
+
+/// The document with a value on each line, and no space after the name of a value: joined, the lines are compact JSON.
+fn in_lines(document: &Document) -> String {
+    let pretty = serde_json::to_string_pretty(document).unwrap();
+    let lines = pretty.lines().map(|line| match line.split_once("\": ") {
+        Some((name, value)) if !name.ends_with('\\') => format!("{name}\":{value}\n"),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+#[test]
+fn the_file_is_what_handlers_and_types_say() {
+    let generated = in_lines(&generated("/"));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/api/openapi.json");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&file, &generated).unwrap();
+        return;
+    }
+    assert!(
+        generated == DOCUMENT,
+        "src/api/openapi.json: write it with UPDATE=1 cargo test --lib api::document"
+    );
+}
+
+#[test]
+fn the_document_is_served_compact_with_the_address_and_without_private_metrics() {
+    let base_url = BaseUrl::parse("https://sho.rt").unwrap();
+    let mut expected = generated(base_url.as_str());
+    let DocumentJson(served) = DocumentJson::new(&base_url, true);
+    assert_eq!(served, json_line(&expected));
+    expected.paths.paths.shift_remove(METRICS);
+    let DocumentJson(served) = DocumentJson::new(&base_url, false);
+    assert_eq!(served, json_line(&expected));
+}
