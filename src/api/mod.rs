@@ -251,7 +251,7 @@ async fn measured(request: Request, next: Next) -> Response {
 /// route's first error would be no increase.
 fn start_at_zero(document: &DocumentJson) {
     for (route, method, documented) in document.operations() {
-        // A redirect's HEAD is not exported before there is one.
+        // The counter of HEAD requests of redirects is exported from the first such request on.
         if method == "HEAD" {
             continue;
         }
