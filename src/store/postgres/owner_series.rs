@@ -30,15 +30,21 @@ macro_rules! points_of_owner {
 pub(super) use points_of_owner;
 
 /// Those of known bots among them.
-pub(super) const BOTS: &str = "SELECT interval::bigint, sum(n)::bigint FROM (
-         SELECT interval, bots AS n FROM owner_series WHERE owner_id = $1 AND interval >= $3 AND interval < $4
-         UNION ALL
-         SELECT interval, bots FROM owner_series_log WHERE owner_id = $1 AND interval >= $3 AND interval < $4
-         UNION ALL
-         SELECT interval, -clicks FROM deleted_details JOIN link_bots USING (link_id)
-         WHERE owner_id = $1 AND interval >= $3 AND interval < $4
-     ) AS parts WHERE EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
-     GROUP BY interval HAVING sum(n) > 0";
+pub(super) const BOTS: &str = "SELECT interval::bigint, n FROM (
+         SELECT interval, coalesce(summed.bots, 0) + coalesce(logged.bots, 0) AS n
+         FROM (
+             SELECT interval, bots FROM owner_series WHERE owner_id = $1 AND interval >= $3 AND interval < $4
+         ) AS summed
+         FULL JOIN (
+             SELECT interval, sum(n)::bigint AS bots FROM (
+                 SELECT interval, bots AS n FROM owner_series_log WHERE owner_id = $1 AND interval >= $3 AND interval < $4
+                 UNION ALL
+                 SELECT interval, -clicks FROM deleted_details JOIN link_bots USING (link_id)
+                 WHERE owner_id = $1 AND interval >= $3 AND interval < $4
+             ) AS parts GROUP BY interval
+         ) AS logged USING (interval)
+     ) AS points
+     WHERE n > 0 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)";
 
 /// Adds rows of the log up; returns whether there are more. Another instance may be at it: the row is the lock. The rows of the
 /// log have no key, which would make writing them a quarter dearer.
