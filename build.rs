@@ -1,12 +1,24 @@
 //! Finds the revision that is built: `SHUNT_REVISION`, or what `.git` says in a build with optimisations. Other builds would
-//! compile everything again after each commit.
+//! compile everything again after each commit. Also unpacks Swagger UI.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+// A test includes this file for the revision, without the crates of a build script.
+#[cfg(not(test))]
+#[path = "src/api/explorer/unpack.rs"]
+mod unpack;
+
+#[cfg(not(test))]
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=src/api/explorer/unpack.rs");
+    unpack::swagger_ui();
+    name_revision();
+}
+
+fn name_revision() {
     println!("cargo:rerun-if-env-changed=SHUNT_REVISION");
     let given = env::var("SHUNT_REVISION").ok();
     let is_optimised = env::var("PROFILE").is_ok_and(|profile| profile == "release");

@@ -1,13 +1,11 @@
 //! `GET /docs` and below: the explorer of the API, whose parts are in the binary.
 
-use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use axum::body::Bytes;
 use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
-use utoipa_swagger_ui::Config;
 
 use crate::http::ApiError;
 #[cfg(test)]
@@ -69,7 +67,7 @@ const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
-/// A part of the explorer: the project's own page around the vendored Swagger UI. Four files need no crate that embeds
+/// A part of the explorer: the project's own page around the vendored Swagger UI. Six files need no crate that embeds
 /// folders.
 fn asset(file: &str) -> Option<Response> {
     let (kind, text) = match file {
@@ -80,8 +78,10 @@ fn asset(file: &str) -> Option<Response> {
         ),
         "look.css" => ("text/css; charset=utf-8", include_str!("explorer/look.css")),
         "mark.svg" => ("image/svg+xml", include_str!("explorer/mark.svg")),
-        "swagger-ui.css" => return vendored(file, "text/css; charset=utf-8"),
-        "swagger-ui-bundle.js" => return vendored(file, "text/javascript; charset=utf-8"),
+        "swagger-ui.css" => return Some(vendored("text/css; charset=utf-8", SWAGGER_UI_CSS)),
+        "swagger-ui-bundle.js" => {
+            return Some(vendored("text/javascript; charset=utf-8", SWAGGER_UI_JS));
+        }
         _ => return None,
     };
     Some(own_part(kind, text))
@@ -96,17 +96,16 @@ fn own_part(kind: &'static str, text: &'static str) -> Response {
     (headers, text).into_response()
 }
 
+/// Swagger UI, which the build script unpacks.
+const SWAGGER_UI_CSS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/swagger-ui.css.gz"));
+const SWAGGER_UI_JS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/swagger-ui-bundle.js.gz"));
+
 /// A part of Swagger UI, compressed when the program was built: every browser reads gzip.
-fn vendored(file: &str, kind: &'static str) -> Option<Response> {
-    let part = utoipa_swagger_ui::serve(file, Arc::new(Config::from("../openapi.json"))).ok()??;
+fn vendored(kind: &'static str, gzipped: &'static [u8]) -> Response {
     let headers = [
         (CONTENT_TYPE, kind),
         (CONTENT_ENCODING, "gzip"),
         (CACHE_CONTROL, "public, max-age=3600"),
     ];
-    let bytes = match part.bytes {
-        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
-        Cow::Owned(bytes) => bytes.into(),
-    };
-    Some((StatusCode::OK, headers, bytes).into_response())
+    (headers, Bytes::from_static(gzipped)).into_response()
 }
