@@ -30,7 +30,8 @@ pub struct Compacted {
     pub done: bool,
 }
 
-/// Counted clicks: a journal of batches, and the counts into which it is compacted, together with the limits of links, and series.
+/// Counted clicks: a journal of batches, and the counts into which it is compacted, together with
+/// limits of links and series.
 #[async_trait]
 pub trait Clicks: ClickLimits + Series {
     /// Writes a batch to the journal, once: nothing changes where its recorder has written this number or a higher one.

@@ -202,7 +202,7 @@ async fn shards_with_a_click_each(
     let shards = RedisShards::new(&servers, layout, prefix, Duration::from_secs(5), &clock);
     let mut links = Vec::new();
     for (shard, number) in shards.iter().zip(1..) {
-        recover(shard, &store).await.unwrap();
+        recover(shard, store).await.unwrap();
         shard.recovered();
         let link = LinkId::parse(number).unwrap();
         let batch = ClickBatch {
