@@ -22,7 +22,7 @@ use crate::clicks::redis_sink::SettleError;
 use crate::clicks::{MemoryOnly, RedisSink, settle_parked};
 use crate::domain::{Click, Clock, Interval, LinkId, Shard};
 use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, Term, scripts};
-use crate::store::{Clicks, CountSnapshot, StoreError};
+use crate::store::{CountSnapshot, Store, StoreError};
 
 mod as_of;
 mod owner;
@@ -56,7 +56,7 @@ pub enum CountError {
 /// Reads exact counts; cheap to clone.
 #[derive(Clone)]
 pub struct Counts {
-    clicks: Arc<dyn Clicks>,
+    store: Store,
     memory_only: Arc<MemoryOnly>,
     shards: Arc<[ShardCounts]>,
     clock: Arc<dyn Clock>,
@@ -81,7 +81,7 @@ impl Counts {
     /// Reads from the database, and from Redis where there is one.
     #[must_use]
     pub fn new(
-        clicks: Arc<dyn Clicks>,
+        store: Store,
         memory_only: Arc<MemoryOnly>,
         redis: Option<&RedisShards>,
         cache: &LinkCache,
@@ -95,7 +95,7 @@ impl Counts {
         };
         let shards = redis.into_iter().flat_map(RedisShards::iter).map(shard);
         Self {
-            clicks,
+            store,
             memory_only,
             shards: shards.collect(),
             clock,
@@ -122,7 +122,7 @@ impl Counts {
         for _ in 0..TRIES {
             let concerned = self.shards.iter().filter(is_concerned);
             let settling =
-                concerned.map(|shard| settle_parked(&shard.sink, &*self.clicks, &shard.cache));
+                concerned.map(|shard| settle_parked(&shard.sink, &self.store, &shard.cache));
             let settled = try_join_all(settling).await?;
             if settled.iter().sum::<usize>() == 0 {
                 return Ok(());
@@ -152,7 +152,7 @@ impl Counts {
     }
 
     async fn without_redis(&self, links: &[LinkId]) -> Result<HashMap<LinkId, u64>, CountError> {
-        let found = self.clicks.counts(links, None).await?;
+        let found = self.store.clicks.counts(links, None).await?;
         none_parked(found.has_parked)?;
         Ok(found.clicks.into_iter().collect())
     }
@@ -164,7 +164,11 @@ impl Counts {
         range: &Range<Interval>,
     ) -> Result<Option<LinkSeries>, CountError> {
         let Some(shard_counts) = self.shards.get(link.shard().index()) else {
-            let found = self.clicks.series(link.link(), range.clone(), None).await?;
+            let found = self
+                .store
+                .clicks
+                .series(link.link(), range.clone(), None)
+                .await?;
             none_parked(found.counts.has_parked)?;
             return Ok(sum_series(
                 link.link(),
@@ -175,7 +179,10 @@ impl Counts {
         };
         let (term, redis) = shard_counts.read(&[link.link()]).await?;
         let seen = redis.flushes_seen(&term);
-        let found = self.clicks.series(link.link(), range.clone(), Some(seen));
+        let found = self
+            .store
+            .clicks
+            .series(link.link(), range.clone(), Some(seen));
         let found = found.await?;
         if !self.is_settled(shard_counts, &found.counts).await? {
             return Ok(None);
@@ -191,7 +198,7 @@ impl Counts {
     ) -> Result<Option<HashMap<LinkId, u64>>, CountError> {
         let (term, redis) = shard_counts.read(links).await?;
         let seen = redis.flushes_seen(&term);
-        let database = self.clicks.counts(links, Some(seen)).await?;
+        let database = self.store.clicks.counts(links, Some(seen)).await?;
         if !self.is_settled(shard_counts, &database).await? {
             return Ok(None);
         }
@@ -215,7 +222,7 @@ impl Counts {
             ));
         }
         if database.has_parked {
-            settle_parked(&shard_counts.sink, &*self.clicks, &shard_counts.cache).await?;
+            settle_parked(&shard_counts.sink, &self.store, &shard_counts.cache).await?;
         }
         Ok(!database.has_parked)
     }

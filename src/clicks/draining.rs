@@ -13,7 +13,7 @@ use crate::clicks::redis_sink::settle_where;
 use crate::clicks::{FlushError, Flusher, RecoveryError, RedisSink, SettleError, recover};
 use crate::domain::Clock;
 use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, scripts};
-use crate::store::{Clicks, ParkedBatch};
+use crate::store::{ParkedBatch, Store};
 
 /// How often a data set is written back that gets new clicks meanwhile: those of settled batches, and of a flush that an
 /// instance had left unfinished.
@@ -45,9 +45,7 @@ pub enum DrainError {
 /// What data sets are drained into, and what that needs.
 pub struct Drain<'a> {
     /// The database that gets the clicks.
-    pub clicks: &'a Arc<dyn Clicks>,
-    /// Names that database.
-    pub installation: &'a str,
+    pub store: &'a Store,
     /// A cache of its own: that of the service follows the changes of configured data sets alone.
     pub cache: LinkCache,
     /// Tells the time.
@@ -78,10 +76,10 @@ impl Drain<'_> {
     }
 
     async fn drain_one(&self, redis: &RedisShard) -> Result<(), DrainError> {
-        recover(redis, &**self.clicks, self.installation).await?;
+        recover(redis, self.store).await?;
         redis.recovered();
         let this = RedisShards::of(redis.clone());
-        let flusher = Flusher::new(Some(this), Arc::clone(self.clicks), Arc::clone(self.clock));
+        let flusher = Flusher::new(Some(this), self.store.clone(), Arc::clone(self.clock));
         let emptied = self.empty(redis, &flusher).await;
         if let Err(error) = flusher.release().await {
             tracing::debug!(%error, "the lease on flushing is left to expire");
@@ -106,7 +104,7 @@ impl Drain<'_> {
             }
             // Since the data set is recovered, the ledger knows the tag of its epoch.
             let is_its_own = |parked: &ParkedBatch| parked.tag.as_deref() == Some(tag);
-            let settled = settle_where(&sink, is_its_own, &**self.clicks, &self.cache).await?;
+            let settled = settle_where(&sink, is_its_own, self.store, &self.cache).await?;
             if settled == 0 && remove(redis).await? {
                 return Ok(());
             }

@@ -16,7 +16,7 @@ use self::turns::{Readers, Writers};
 use crate::clicks::Pace;
 use crate::domain::{Clock, LinkId, Shard};
 use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, random_id, scripts};
-use crate::store::{ClickDetails, Clicks, DetailSums, FlushId, FlushMark, StoreError};
+use crate::store::{ClickDetails, DetailSums, FlushId, FlushMark, Store, StoreError};
 
 mod begin;
 mod lease;
@@ -45,7 +45,7 @@ const LONGEST_PAUSE_OF_LARGE: f64 = 1.0;
 /// Writes clicks back to the links.
 pub struct Flusher {
     redis: Option<RedisShards>,
-    clicks: Arc<dyn Clicks>,
+    store: Store,
     clock: Arc<dyn Clock>,
     /// The name under which it has the leases, one per shard.
     name: String,
@@ -111,10 +111,10 @@ pub enum FlushError {
 impl Flusher {
     /// A flusher with a random name.
     #[must_use]
-    pub fn new(redis: Option<RedisShards>, clicks: Arc<dyn Clicks>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(redis: Option<RedisShards>, store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             redis,
-            clicks,
+            store,
             clock,
             name: format!("{:016x}", random_id()),
             writers: Writers::new(),
@@ -200,7 +200,7 @@ impl Flusher {
         let started = Instant::now();
         loop {
             let step_started = Instant::now();
-            let compacted = self.clicks.compact().await?;
+            let compacted = self.store.clicks.compact().await?;
             flushed.add(Flushed {
                 links: compacted.links,
                 clicks: compacted.clicks,
@@ -224,14 +224,14 @@ impl Flusher {
         let mut reading = readers.turn(redis).await;
         let _place = self.writers.place().await;
         let term = redis.term()?;
-        let in_ledger = self.clicks.data_set(&term.epoch).await?;
+        let in_ledger = self.store.data_set(&term.epoch).await?;
         let Some(in_ledger) = in_ledger.filter(|data_set| data_set.term == term.number) else {
             redis.trip(&RedisFailure::OtherTerm(
                 "the ledger has a later one".into(),
             ));
             return Ok(ShardFlush::Elsewhere);
         };
-        let began = self.clicks.moment_before_flush().await?;
+        let began = self.store.moment_before_flush().await?;
         let Some(under_way) = self.begin(redis, &term, in_ledger.flush).await? else {
             return Ok(ShardFlush::Others);
         };
@@ -289,7 +289,7 @@ impl Flusher {
         };
         let has_details = !details.is_empty();
         let mut pace = Pace::within(0.0..=longest_pause);
-        let mut mark = self.clicks.flush_mark(flush).await?;
+        let mut mark = self.store.flush_mark(flush).await?;
         while let Some(rest) = mark.rest_of(increments) {
             let started = Instant::now();
             let part = &rest[..rest.len().min(LINKS_PER_STEP)];
@@ -304,7 +304,7 @@ impl Flusher {
                 ClickDetails::default()
             };
             mark = self
-                .clicks
+                .store
                 .apply_flush(flush, mark, part, &of_part, up_to)
                 .await?;
             if mark == up_to {

@@ -12,7 +12,7 @@ use crate::shared_redis::keys::Keys;
 use crate::shared_redis::{
     Call, Candidate, FindMasterError, RedisFailure, RedisShard, Term, scripts,
 };
-use crate::store::{Clicks, DataSet, Raise, StoreError};
+use crate::store::{DataSet, Raise, Store, StoreError};
 use crate::telemetry::metrics::{REDIS_ROLLED_BACK, counter_of_shard};
 
 /// How often recovery starts again because the data set or the ledger changed meanwhile.
@@ -89,11 +89,7 @@ pub enum Ledger {
 ///
 /// # Errors
 /// [`RecoveryError`]; the data set is not used then.
-pub async fn recover(
-    shard: &RedisShard,
-    clicks: &dyn Clicks,
-    installation: &str,
-) -> Result<Ledger, RecoveryError> {
+pub async fn recover(shard: &RedisShard, store: &Store) -> Result<Ledger, RecoveryError> {
     let keys = shard.keys();
     // Only an instance that starts takes a superseded server back into use: REDIS_URL may have been changed back.
     let is_starting = shard.term().is_err();
@@ -112,10 +108,10 @@ pub async fn recover(
             }
             found => found?,
         };
-        let state = read_state(&mut candidate, keys, installation).await?;
+        let state = read_state(&mut candidate, keys, store.installation()).await?;
         let server = candidate.replication_id().to_owned();
         let was_noted_here = state.replication_id.as_ref() == Some(&server);
-        let in_use = match in_use(clicks, keys).await {
+        let in_use = match in_use(store, keys).await {
             Ok(in_use) => in_use,
             Err(error) => {
                 // Without the database no instance can have raised the term since, unless it alone reaches it.
@@ -154,7 +150,7 @@ pub async fn recover(
                 continue;
             }
         }
-        if let Some(term) = raise(shard, clicks, &mut candidate, &state, in_use).await? {
+        if let Some(term) = raise(shard, store, &mut candidate, &state, in_use).await? {
             shard.use_master(candidate, term)?;
             return Ok(Ledger::Read);
         }
@@ -174,9 +170,9 @@ fn note_superseded(shard: &RedisShard) {
 }
 
 /// The data set in use, within a deadline.
-async fn in_use(clicks: &dyn Clicks, keys: &Keys) -> Result<Option<DataSet>, StoreError> {
+async fn in_use(store: &Store, keys: &Keys) -> Result<Option<DataSet>, StoreError> {
     let late = |_| StoreError::Unavailable("the ledger could not be read in time".into());
-    let reading = timeout(LEDGER_TIMEOUT, clicks.data_sets_in_use());
+    let reading = timeout(LEDGER_TIMEOUT, store.data_sets_in_use());
     let all = reading.await.map_err(late)??;
     Ok(all.into_iter().find(|data_set| data_set.tag == keys.tag()))
 }
@@ -215,7 +211,7 @@ async fn read_state(
 /// Raises the term in the ledger, then notes it in Redis. `None` if another instance did so meanwhile.
 async fn raise(
     shard: &RedisShard,
-    clicks: &dyn Clicks,
+    store: &Store,
     candidate: &mut Candidate,
     state: &State,
     in_use: Option<DataSet>,
@@ -230,12 +226,12 @@ async fn raise(
     };
     let newest = in_use.as_ref().map_or(0, |in_use| in_use.term);
     let known = match &state.epoch {
-        Some(epoch) if is_known(epoch, state, in_use.as_ref(), clicks).await? => Some(epoch),
+        Some(epoch) if is_known(epoch, state, in_use.as_ref(), store).await? => Some(epoch),
         _ => None,
     };
     let raised = match known {
-        Some(epoch) => clicks.raise(raise(newest), epoch).await?,
-        None => clicks.begin(raise(newest), &epoch_prefix).await?,
+        Some(epoch) => store.raise_term(raise(newest), epoch).await?,
+        None => store.begin_data_set(raise(newest), &epoch_prefix).await?,
     };
     let Some(mut data_set) = raised else {
         return Ok(None);
@@ -243,7 +239,10 @@ async fn raise(
     // From here on no flush of this epoch is written under a former term: the comparison stays true.
     let mut noted = note(shard, candidate, state, &data_set).await?;
     if matches!(noted, NotedTerm::Behind) {
-        let Some(began) = clicks.begin(raise(data_set.term), &epoch_prefix).await? else {
+        let Some(began) = store
+            .begin_data_set(raise(data_set.term), &epoch_prefix)
+            .await?
+        else {
             return Ok(None);
         };
         data_set = began;
@@ -273,12 +272,12 @@ async fn is_known(
     epoch: &str,
     state: &State,
     in_use: Option<&DataSet>,
-    clicks: &dyn Clicks,
+    store: &Store,
 ) -> Result<bool, StoreError> {
     let newest = in_use.map_or(0, |in_use| in_use.term);
     Ok(in_use.is_some_and(|in_use| in_use.epoch == epoch)
         || state.term.is_some_and(|term| term > newest)
-        || clicks.data_set(epoch).await?.is_some())
+        || store.data_set(epoch).await?.is_some())
 }
 
 async fn note(

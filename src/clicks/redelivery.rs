@@ -85,10 +85,10 @@ async fn record(sinks: &Sinks, batch: &ClickBatch) -> Option<Redelivered> {
 
 async fn settle_again(sinks: &Sinks, batch: &ClickBatch, epoch: &str) -> Option<Redelivered> {
     let redis = sinks.redis.as_ref()?;
-    settle(redis, batch, epoch, &*sinks.clicks, &sinks.cache)
+    settle(redis, batch, epoch, &sinks.store, &sinks.cache)
         .await
         .ok()?;
-    let clicks = Arc::clone(&sinks.clicks);
+    let clicks = Arc::clone(&sinks.store.clicks);
     let (recorder, number) = (batch.recorder, batch.number);
     // If this fails, a later settling of parked batches finds that Redis knows this one.
     sinks.spawn(async move { clicks.release_parked(recorder, number).await });

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::cache::{InvalidationCursor, LinkCache};
 use crate::domain::Shard;
 use crate::shared_redis::{DedicatedConnection, RedisFailure, RedisShard, Term, scripts};
-use crate::store::{ClickBatch, Clicks, ParkedBatch, StoreError};
+use crate::store::{ClickBatch, ParkedBatch, Store, StoreError};
 use crate::telemetry::metrics::{CLASSES_UNKNOWN, CLICKS_DROPPED, counter_of_shard};
 
 /// How long an acknowledgement is named to Redis, which forgets a recorder that sends nothing for a week.
@@ -215,22 +215,22 @@ const SETTLE_PAGE: u32 = 100;
 /// When the shard or the database is away; the batches that are left are settled later.
 pub async fn settle_parked(
     sink: &RedisSink,
-    clicks: &dyn Clicks,
+    store: &Store,
     cache: &LinkCache,
 ) -> Result<usize, SettleError> {
-    settle_where(sink, |parked| sink.keeps(parked), clicks, cache).await
+    settle_where(sink, |parked| sink.keeps(parked), store, cache).await
 }
 
 /// The same for those batches for which `is_wanted` holds.
 pub(super) async fn settle_where(
     sink: &RedisSink,
     is_wanted: impl Fn(&ParkedBatch) -> bool,
-    clicks: &dyn Clicks,
+    store: &Store,
     cache: &LinkCache,
 ) -> Result<usize, SettleError> {
     let mut after = None;
     loop {
-        let page = clicks.parked(after, SETTLE_PAGE).await?;
+        let page = store.clicks.parked(after, SETTLE_PAGE).await?;
         let is_last = page.len() < SETTLE_PAGE as usize;
         let mut settled = 0;
         let mut outcome = Ok(());
@@ -240,9 +240,12 @@ pub(super) async fn settle_where(
             if !is_wanted(&parked) {
                 continue;
             }
-            match settle(sink, batch, &parked.epoch, clicks, cache).await {
+            match settle(sink, batch, &parked.epoch, store, cache).await {
                 Ok(()) => {
-                    clicks.release_parked(batch.recorder, batch.number).await?;
+                    store
+                        .clicks
+                        .release_parked(batch.recorder, batch.number)
+                        .await?;
                     settled += 1;
                 }
                 // A batch that is not taken does not stop the others.
@@ -262,7 +265,7 @@ pub(super) async fn settle(
     sink: &RedisSink,
     batch: &ClickBatch,
     epoch: &str,
-    clicks: &dyn Clicks,
+    store: &Store,
     cache: &LinkCache,
 ) -> Result<(), SettleError> {
     let term = sink.redis.term()?;
@@ -274,7 +277,7 @@ pub(super) async fn settle(
         return Ok(());
     }
     // Unless this instance is behind, its epoch is the newest.
-    let in_use = clicks.data_sets_in_use().await?;
+    let in_use = store.data_sets_in_use().await?;
     if in_use.iter().all(|data_set| data_set.term != term.number) {
         let why = "another data set is in use";
         return Err(RedisFailure::OtherTerm(why.into()).into());

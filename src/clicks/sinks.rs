@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::cache::{InvalidationCursor, LinkCache};
 use crate::clicks::{LinkChanges, RedisSink};
 use crate::domain::LinkId;
-use crate::store::{ClickBatch, Clicks, StoreError};
+use crate::store::{ClickBatch, Store, StoreError};
 use crate::telemetry::metrics::{BATCH_ACK, BATCHES, MEMORY_ONLY, bounded};
 use crate::telemetry::seconds_since;
 
@@ -21,7 +21,7 @@ pub struct Sinks {
     /// A shard of Redis, in production.
     pub redis: Option<RedisSink>,
     /// The database.
-    pub clicks: Arc<dyn Clicks>,
+    pub store: Store,
     /// The cache that applies the link changes which an acknowledgement reports.
     pub cache: LinkCache,
     /// The link changes that no acknowledgement reports.
@@ -170,7 +170,7 @@ impl Sinks {
                 return result;
             }
         }
-        let (clicks, batch) = (Arc::clone(&self.clicks), batch.clone());
+        let (clicks, batch) = (Arc::clone(&self.store.clicks), batch.clone());
         *is_sent = true;
         let this = running.insert(RunningAppend {
             number: batch.number,

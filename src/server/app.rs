@@ -136,7 +136,7 @@ impl App {
         let Databases { store, replica } = databases;
         let memory_only = Arc::<MemoryOnly>::default();
         let counts = Counts::new(
-            Arc::clone(&store.clicks),
+            store.clone(),
             Arc::clone(&memory_only),
             redis.as_ref(),
             &cache,
@@ -203,7 +203,7 @@ impl App {
             redis.set_room_for_details(config.analytics.analytics_redis);
         }
         let link_changes = LinkChanges::new(store.clone(), cache.clone());
-        let flusher = Flusher::new(redis.clone(), Arc::clone(&store.clicks), Arc::clone(&clock));
+        let flusher = Flusher::new(redis.clone(), store.clone(), Arc::clone(&clock));
         Ok(Self {
             grants: Grants::new(store.clicks.clone(), Arc::clone(&clock)),
             store,
@@ -301,7 +301,7 @@ impl App {
         let delivery = |redis: Option<&RedisShard>| {
             let sinks = Sinks {
                 redis: redis.map(RedisSink::new),
-                clicks: Arc::clone(&self.store.clicks),
+                store: self.store.clone(),
                 cache: cache.clone(),
                 link_changes: Arc::clone(&self.link_changes),
                 database_runtime: self.database_runtime.clone(),

@@ -1,6 +1,5 @@
 //! Recovering a shard of Redis: what must happen before it is used, at the start and each time that it comes back.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -10,7 +9,7 @@ use crate::clicks::{Ledger, RecoveryError, recover};
 use crate::domain::Shard;
 use crate::links::{OutboxError, publish_pending};
 use crate::shared_redis::RedisShard;
-use crate::store::{Clicks, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// How long a shard that came back waits for the changes that were not published in it.
 const PUBLISHING_TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -18,7 +17,6 @@ const PUBLISHING_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// Recovers shards; cheap to clone.
 #[derive(Clone)]
 pub(super) struct RedisRecovery {
-    clicks: Arc<dyn Clicks>,
     store: Store,
     cache: LinkCache,
 }
@@ -35,7 +33,6 @@ pub(super) enum RecoverShardError {
 impl RedisRecovery {
     pub(super) fn new(store: &Store, cache: &LinkCache) -> Self {
         Self {
-            clicks: Arc::clone(&store.clicks),
             store: store.clone(),
             cache: cache.clone(),
         }
@@ -47,7 +44,7 @@ impl RedisRecovery {
     /// none, so every link that is cached becomes a miss.
     pub(super) async fn recover(&self, redis: &RedisShard) -> Result<(), RecoverShardError> {
         let is_starting = !redis.has_been_up();
-        let ledger = recover(redis, &*self.clicks, self.store.installation()).await?;
+        let ledger = recover(redis, &self.store).await?;
         let shard = redis.shard();
         match self.publish(shard, ledger).await {
             Ok(()) => {}

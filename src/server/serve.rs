@@ -62,8 +62,7 @@ pub async fn serve(
         let store = &databases.store;
         let limits = cache_limits(&config, store);
         let drain = Drain {
-            clicks: &store.clicks,
-            installation: store.installation(),
+            store,
             cache: LinkCache::new(limits, None),
             clock: &clock,
         };

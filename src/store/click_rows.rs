@@ -1,23 +1,8 @@
-//! Rows of clicks and of the ledger, which have the same form in both databases, turned into values.
+//! Rows of clicks, which have the same form in both databases, turned into values.
 
 use super::rows::link_id;
-use super::{
-    ClickDetails, CountSnapshot, DataSet, FlushMark, RecorderId, SeriesSnapshot, StoreError,
-};
-use crate::domain::{Interval, LinkId};
-
-/// `tag`, `epoch`, `term`, `replication_id`, `flush`.
-pub(super) type DataSetRow = (String, String, i64, String, i64);
-
-pub(super) fn data_set((tag, epoch, term, replication_id, flush): DataSetRow) -> DataSet {
-    DataSet {
-        tag,
-        epoch,
-        term,
-        replication_id,
-        flush,
-    }
-}
+use super::{ClickDetails, CountSnapshot, FlushMark, RecorderId, SeriesSnapshot, StoreError};
+use crate::domain::Interval;
 
 /// Kinds of rows in which counts are read: a union of statements, so that it is one snapshot.
 pub(super) const COUNT_OF_LINK: i32 = 0;
@@ -35,7 +20,9 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot
             COUNT_OF_LINK => snapshot
                 .clicks
                 .push((link_id(first)?, second.unsigned_abs())),
-            MARK_OF_FLUSH => snapshot.flushes.push((first, flush_mark(second))),
+            MARK_OF_FLUSH => snapshot
+                .flushes
+                .push((first, FlushMark::from_stored(second))),
             SOMETHING_PARKED => snapshot.has_parked = true,
             SUPERSEDED => snapshot.is_superseded = true,
             DRAINING => snapshot.is_draining = true,
@@ -69,26 +56,6 @@ pub(super) fn series_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<SeriesSnapsh
         points: points.into_iter().map(point).collect(),
         bots: bots.into_iter().map(point).collect(),
     })
-}
-
-/// A mark as the ledger keeps it. SQL statements contain these numbers, too.
-pub(super) fn stored_mark(mark: FlushMark) -> i64 {
-    match mark {
-        FlushMark::OfAnother => -2,
-        FlushMark::Superseded => -1,
-        FlushMark::Nothing => 0,
-        FlushMark::UpTo(link) => link.number(),
-        FlushMark::Whole => i64::MAX,
-    }
-}
-
-pub(super) fn flush_mark(stored: i64) -> FlushMark {
-    match stored {
-        -2 => FlushMark::OfAnother,
-        ..0 => FlushMark::Superseded,
-        0 => FlushMark::Nothing,
-        link => LinkId::parse(link).map_or(FlushMark::Whole, FlushMark::UpTo),
-    }
 }
 
 /// Classes of clicks as databases keep them; `None` where there are none.

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use super::{
-    ClickBatch, ClickLimits, CountSnapshot, FlushesSeen, Ledger, RecorderId, Series, StoreError,
+    ClickBatch, ClickDetails, ClickLimits, CountSnapshot, FlushId, FlushMark, FlushesSeen,
+    RecorderId, Series, StoreError,
 };
 use crate::domain::{LinkId, Timestamp};
 
@@ -29,10 +30,10 @@ pub struct Compacted {
     pub done: bool,
 }
 
-/// Counted clicks: a journal of batches, and the counts into which it is compacted, together with the ledger of flushes,
-/// the limits of links, and series.
+/// Counted clicks: a journal of batches, and the counts into which it is compacted, together with
+/// limits of links and series.
 #[async_trait]
-pub trait Clicks: Ledger + ClickLimits + Series {
+pub trait Clicks: ClickLimits + Series {
     /// Writes a batch to the journal, once: nothing changes where its recorder has written this number or a higher one.
     /// After `Ok` the batch survives `kill -9` of this process. An error leaves it in doubt; the same batch may be sent
     /// again.
@@ -44,6 +45,19 @@ pub trait Clicks: Ledger + ClickLimits + Series {
     /// Does one short step of moving batches that are not parked from the journal into the links, in one transaction.
     /// No count changes. Clicks of deleted links are dropped.
     async fn compact(&self) -> Result<Compacted, StoreError>;
+
+    /// What [`Store::apply_flush`] does, if the ledger says that the flush was in up to `from`. `false`: it does not, and nothing
+    /// changes.
+    ///
+    /// [`Store::apply_flush`]: super::Store::apply_flush
+    async fn apply_part(
+        &self,
+        flush: &FlushId,
+        from: FlushMark,
+        part: &[(LinkId, u64)],
+        details: &ClickDetails,
+        up_to: FlushMark,
+    ) -> Result<bool, StoreError>;
 
     /// Up to `limit` parked batches in the order of recorder and number, from the first or from just after `after`.
     async fn parked(

@@ -54,6 +54,15 @@ impl Engine {
         }
     }
 
+    /// The statement with the moment by the database's own clock as `now_micros()`: instances that share a Postgres do not compare
+    /// their clocks. That of SQLite is the clock of its process.
+    pub(super) fn by_its_clock<'q>(&self, query: Query<'q>) -> Query<'q> {
+        match self {
+            Self::Postgres(_) => query,
+            Self::Sqlite(store) => query.at(store.clock.now()),
+        }
+    }
+
     /// The rows that a writing statement returns.
     pub(super) fn write<'a>(&'a self, query: Query<'a>) -> Response<'a, Vec<Row>> {
         match self {

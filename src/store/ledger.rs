@@ -1,15 +1,15 @@
-//! The contract of the ledger: the data sets of Redis, the term of each, and how far their flushes are written back.
+//! The ledger: the data sets of Redis, the term of each, and how far their flushes are written back.
 
-use async_trait::async_trait;
-
-use super::{ClickDetails, StoreError};
-use crate::domain::{Interval, LinkId, Timestamp};
+use super::connection::Connection;
+use super::sql::{Row, query, query_of_each};
+use super::{ClickDetails, FlushId, FlushMark, Store, StoreError};
+use crate::domain::{LinkId, Timestamp};
 
 /// How long, in microseconds, a data set that another one replaced is drained at first; those that still drain it prolong this.
-pub(super) const DRAIN_MICROS: i64 = 5_000_000;
+const DRAIN_MICROS: i64 = 5_000_000;
 
 /// How long, in microseconds, the ledger keeps a data set after that.
-pub(super) const RETENTION_MICROS: i64 = 7 * 86_400_000_000;
+const RETENTION_MICROS: i64 = 7 * 86_400_000_000;
 
 /// A row of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,61 +26,6 @@ pub struct DataSet {
     pub flush: i64,
 }
 
-/// A group of increments on its way from Redis to the database.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FlushId {
-    /// Epoch of the Redis data set that it comes from.
-    pub epoch: String,
-    /// The term under which it is written back.
-    pub term: i64,
-    /// Rises by one with every flush of that epoch.
-    pub number: i64,
-    /// Unique: where the data set went back unnoticed, a number may come again.
-    pub name: String,
-    /// That in which all of its clicks were recorded.
-    pub interval: Interval,
-}
-
-/// How far a flush has been written back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlushMark {
-    /// Nothing more of it may be written back: a later one was started, or its data set is in another term.
-    Superseded,
-    /// The ledger has another flush under this number: the data set was rolled back.
-    OfAnother,
-    /// None of it is in the database yet.
-    Nothing,
-    /// Links up to and including this one are in the database.
-    UpTo(LinkId),
-    /// All of it is.
-    Whole,
-}
-
-impl FlushMark {
-    /// Whether the clicks of a link are in the database.
-    #[must_use]
-    pub fn includes(self, link: LinkId) -> bool {
-        match self {
-            Self::Superseded | Self::OfAnother | Self::Nothing => false,
-            Self::UpTo(last) => link <= last,
-            Self::Whole => true,
-        }
-    }
-
-    /// The increments of a flush, in rising order of links, that are still to be written back; `None` once it is whole
-    /// or superseded.
-    #[must_use]
-    pub fn rest_of(self, increments: &[(LinkId, u64)]) -> Option<&[(LinkId, u64)]> {
-        match self {
-            Self::Superseded | Self::OfAnother | Self::Whole => None,
-            Self::Nothing => Some(increments),
-            Self::UpTo(last) => {
-                Some(&increments[increments.partition_point(|(link, _)| *link <= last)..])
-            }
-        }
-    }
-}
-
 /// Why a server gets a term.
 #[derive(Clone, Copy, Debug)]
 pub struct Raise<'a> {
@@ -95,34 +40,159 @@ pub struct Raise<'a> {
 }
 
 /// The ledger. Of the data sets with one tag, that with the highest term is in use.
-#[async_trait]
-pub trait Ledger: Send + Sync {
+impl Store {
     /// The data set in use, of every tag.
-    async fn data_sets_in_use(&self) -> Result<Vec<DataSet>, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn data_sets_in_use(&self) -> Result<Vec<DataSet>, StoreError> {
+        let find = query(
+            "SELECT tag, epoch, term, replication_id, flush FROM data_sets AS newest
+             WHERE term = (SELECT max(term) FROM data_sets WHERE tag = newest.tag) ORDER BY tag",
+        );
+        let found = self.engine.read(find.first()).await?;
+        found.iter().map(data_set).collect()
+    }
 
     /// Whether a part of a flush, but not the whole of it, is written back of a data set in use: it is under way, or its data set is
     /// away.
-    async fn is_flush_under_way(&self) -> Result<bool, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn is_flush_under_way(&self) -> Result<bool, StoreError> {
+        let find = query(
+            "SELECT epoch FROM data_sets AS newest WHERE up_to > 0 AND up_to < 9223372036854775807
+             AND term = (SELECT max(term) FROM data_sets WHERE tag = newest.tag) LIMIT 1",
+        );
+        Ok(self.engine.read_one(find).await?.is_some())
+    }
 
     /// The data set of an epoch; `None` for one that is not known, or was replaced a week ago.
-    async fn data_set(&self, epoch: &str) -> Result<Option<DataSet>, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn data_set(&self, epoch: &str) -> Result<Option<DataSet>, StoreError> {
+        let find =
+            query("SELECT tag, epoch, term, replication_id, flush FROM data_sets WHERE epoch = $1");
+        let found = self.engine.read_one(find.bind(epoch)).await?;
+        found.as_ref().map(data_set).transpose()
+    }
 
     /// Gives a data set a new term, higher than all others, and so the place of the one in use. Waits for flushes that are
     /// being written; from then on they are refused under the former term. An epoch that is not known becomes known. `None`,
     /// and nothing changes, where the newest term is another one than was read.
-    async fn raise(&self, raise: Raise<'_>, epoch: &str) -> Result<Option<DataSet>, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn raise_term(
+        &self,
+        raise: Raise<'_>,
+        epoch: &str,
+    ) -> Result<Option<DataSet>, StoreError> {
+        let transaction = self.engine.transaction(async |connection| {
+            let Some(term) = self.replace(connection, raise, epoch).await? else {
+                return Ok(None);
+            };
+            // In Postgres the row is locked while a part of a flush is being written: this waits for it.
+            self.put(connection, raise, term, epoch).await.map(Some)
+        });
+        transaction.await
+    }
 
     /// The same for a data set that begins: its epoch is `epoch_prefix` and its term.
-    async fn begin(
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn begin_data_set(
         &self,
         raise: Raise<'_>,
         epoch_prefix: &str,
-    ) -> Result<Option<DataSet>, StoreError>;
+    ) -> Result<Option<DataSet>, StoreError> {
+        let transaction = self.engine.transaction(async |connection| {
+            let Some(term) = self.replace(connection, raise, "").await? else {
+                return Ok(None);
+            };
+            let forget = query("DELETE FROM data_sets WHERE drains_until < now_micros() - $1");
+            let forget = forget.bind(RETENTION_MICROS);
+            connection.execute(self.engine.by_its_clock(forget)).await?;
+            let epoch = format!("{epoch_prefix}{term}");
+            self.put(connection, raise, term, &epoch).await.map(Some)
+        });
+        transaction.await
+    }
+
+    /// The next term, if the newest one of the tag is the one that was read. Then a data set of another epoch that is in use
+    /// has been replaced; where that is on another server, its clicks may still be written back from there.
+    async fn replace(
+        &self,
+        connection: &mut Connection<'_>,
+        raise: Raise<'_>,
+        epoch: &str,
+    ) -> Result<Option<i64>, StoreError> {
+        // A row of its own: where a tag is new, there is nothing else to lock.
+        let lock = query(
+            "INSERT INTO locks (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET name = excluded.name",
+        );
+        connection.lock(lock.bind(raise.tag)).await?;
+        let newest = query("SELECT coalesce(max(term), 0) AS newest FROM data_sets WHERE tag = $1");
+        let newest = connection.one(newest.bind(raise.tag)).await?;
+        if newest.get::<i64>("newest")? != raise.from {
+            return Ok(None);
+        }
+        let drain = query(
+            "UPDATE data_sets SET drains_until = now_micros() + CASE WHEN replication_id = $3 THEN 0 ELSE $4 END
+             WHERE term = $1 AND epoch <> $2",
+        )
+        .bind(raise.from)
+        .bind(epoch)
+        .bind(raise.replication_id)
+        .bind(DRAIN_MICROS);
+        connection.execute(self.engine.by_its_clock(drain)).await?;
+        // In Postgres, data sets of several tags get their terms at the same time.
+        let next = query_of_each(
+            "SELECT CASE WHEN next > $1 THEN next ELSE setval('terms', $1 + 1) END AS term FROM nextval('terms') AS next",
+            "SELECT max(coalesce(max(term), 0), $1) + 1 AS term FROM data_sets",
+        );
+        let next = connection.one(next.bind(raise.above)).await?;
+        next.get("term").map(Some)
+    }
+
+    /// Makes the data set of this epoch the one in use.
+    async fn put(
+        &self,
+        connection: &mut Connection<'_>,
+        raise: Raise<'_>,
+        term: i64,
+        epoch: &str,
+    ) -> Result<DataSet, StoreError> {
+        let put = query(
+            "INSERT INTO data_sets (epoch, tag, term, replication_id, began_at) VALUES ($1, $2, $3, $4, now_micros())
+             ON CONFLICT (epoch) DO UPDATE
+             SET tag = excluded.tag, term = excluded.term, replication_id = excluded.replication_id, drains_until = NULL
+             RETURNING tag, epoch, term, replication_id, flush",
+        )
+        .bind(epoch)
+        .bind(raise.tag)
+        .bind(term)
+        .bind(raise.replication_id);
+        data_set(&connection.one(self.engine.by_its_clock(put)).await?)
+    }
 
     /// Notes that a data set which was replaced has clicks to write back: [`CountSnapshot::is_draining`] for some seconds.
     ///
+    /// # Errors
+    /// [`StoreError`].
+    ///
     /// [`CountSnapshot::is_draining`]: super::CountSnapshot::is_draining
-    async fn keep_draining(&self, epoch: &str) -> Result<(), StoreError>;
+    pub async fn keep_draining(&self, epoch: &str) -> Result<(), StoreError> {
+        let keep = query(
+            "UPDATE data_sets SET drains_until = now_micros() + $2
+             WHERE epoch = $1 AND drains_until IS NOT NULL",
+        );
+        let keep = keep.bind(epoch).bind(DRAIN_MICROS);
+        let keep = self.engine.by_its_clock(keep);
+        self.engine.execute(keep).await.map(drop)
+    }
 
     /// Adds one part of a flush to the links and notes in the ledger that the flush is in up to `up_to`, in
     /// one transaction, where the ledger says that it was in up to `from` ([`FlushMark::Nothing`] where it knows neither
@@ -133,38 +203,106 @@ pub trait Ledger: Send + Sync {
     /// `part` has the links above `from` up to `up_to`, in rising order of ids; deleted ones are passed over. `details` are the
     /// classes of these clicks, as far as they are noted. Only the
     /// last part, with [`FlushMark::Whole`], is durable when this returns, and with it all parts before.
-    async fn apply_flush(
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn apply_flush(
         &self,
         flush: &FlushId,
         from: FlushMark,
         part: &[(LinkId, u64)],
         details: &ClickDetails,
         up_to: FlushMark,
-    ) -> Result<FlushMark, StoreError>;
+    ) -> Result<FlushMark, StoreError> {
+        let applying = self.clicks.apply_part(flush, from, part, details, up_to);
+        if applying.await? {
+            return Ok(up_to);
+        }
+        self.flush_mark(flush).await
+    }
 
     /// How far a flush is written back.
-    async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn flush_mark(&self, flush: &FlushId) -> Result<FlushMark, StoreError> {
+        let find = query(
+            "SELECT CASE WHEN flush < $3 THEN 0 WHEN flush > $3 THEN -1 WHEN flush_name = $4 THEN up_to ELSE -2 END AS mark
+             FROM data_sets WHERE epoch = $1 AND term = $2",
+        )
+        .bind(flush.epoch.as_str())
+        .bind(flush.term)
+        .bind(flush.number)
+        .bind(flush.name.as_str());
+        let Some(found) = self.engine.read_one(find).await? else {
+            return Ok(FlushMark::Superseded);
+        };
+        found.get("mark").map(FlushMark::from_stored)
+    }
 
     /// The time by the clock of the database, before a flush begins; `None` while batches are parked, which were answered before and
     /// may come to Redis later.
-    async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError> {
+        // A batch that was parked before the statement began is seen by it.
+        let read = query(
+            "SELECT now_micros() AS moment WHERE NOT EXISTS (SELECT 1 FROM click_journal WHERE parked)",
+        );
+        let read = self.engine.by_its_clock(read);
+        let found = self.engine.read_one(read).await?;
+        found.map(|found| found.get("moment")).transpose()
+    }
 
     /// Notes such a moment, up to which all clicks that a data set was given are written back, where it is still in this term. After a
     /// crash of the database it may be an earlier one.
-    async fn note_written_back(
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn note_written_back(
         &self,
         epoch: &str,
         term: i64,
         up_to: Timestamp,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        // In Postgres nothing waits for the disk: what a crash takes is noted again with the next flush.
+        let note = query_of_each(
+            "WITH noted AS (
+                 UPDATE data_sets SET written_up_to = $3 WHERE epoch = $1 AND term = $2 RETURNING 1
+             )
+             SELECT set_config('synchronous_commit', 'off', true) FROM noted",
+            "UPDATE data_sets SET written_up_to = $3 WHERE epoch = $1 AND term = $2",
+        );
+        let note = note.bind(epoch).bind(term).bind(up_to);
+        self.engine.write(note).await.map(drop)
+    }
 
     /// The moment up to which all clicks are written back that Redis was given: the earliest of those of the data sets with
     /// these tags that are in use, or that may still have clicks to write back. It is that of a data set's beginning where no
     /// later one is noted; `None` where there is no such data set.
-    async fn written_back_up_to(&self, tags: &[&str]) -> Result<Option<Timestamp>, StoreError>;
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn written_back_up_to(&self, tags: &[&str]) -> Result<Option<Timestamp>, StoreError> {
+        let read = query(
+            "SELECT min(coalesce(written_up_to, began_at)) AS up_to FROM data_sets AS kept
+             WHERE tag IN (SELECT value FROM json_each($1)) AND (drains_until > now_micros()
+                 OR term = (SELECT max(term) FROM data_sets WHERE tag = kept.tag))",
+        );
+        let read = read.bind(serde_json::Value::from(tags).to_string());
+        let read = self.engine.by_its_clock(read);
+        let found = self.engine.read_one(read).await?;
+        found.map_or(Ok(None), |found| found.get("up_to"))
+    }
 }
 
-/// The moment up to which a data set that is replaced now is drained at first, in microseconds.
-pub(super) fn drains_until(now: Timestamp) -> i64 {
-    now.micros().saturating_add(DRAIN_MICROS)
+fn data_set(row: &Row) -> Result<DataSet, StoreError> {
+    Ok(DataSet {
+        tag: row.get("tag")?,
+        epoch: row.get("epoch")?,
+        term: row.get("term")?,
+        replication_id: row.get("replication_id")?,
+        flush: row.get("flush")?,
+    })
 }

@@ -33,6 +33,7 @@ mod editing;
 mod engine;
 mod failure;
 mod finding;
+mod flush;
 mod history;
 mod keys;
 mod ledger;
@@ -80,9 +81,10 @@ pub use details::{
 pub use editing::{Deleted, EditLink, Edited, EditedLink, IsExpected};
 pub use failure::{OpenError, StoreError};
 pub use finding::{LinkMade, ToCount};
+pub use flush::{FlushId, FlushMark};
 pub use history::{HistoryCheck, HistoryNote};
 pub use keys::{CreateKeyError, NewApiKey};
-pub use ledger::{DataSet, FlushId, FlushMark, Ledger, Raise};
+pub use ledger::{DataSet, Raise};
 pub use new_links::{
     CreateLinkError, CreatedLink, CreatedOfMany, IdempotentRequest, NewLink, Outcome,
 };

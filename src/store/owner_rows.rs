@@ -1,8 +1,7 @@
 //! Rows of an owner's series, which have the same form in both databases.
 
-use super::click_rows::flush_mark;
 use super::rows::link_id;
-use super::{OwnerSnapshot, StoreError, WrittenBack};
+use super::{FlushMark, OwnerSnapshot, StoreError, WrittenBack};
 use crate::domain::Interval;
 
 /// Kinds of rows: a union of statements, so that it is one snapshot.
@@ -31,7 +30,7 @@ pub(super) fn owner_snapshot(
                 epoch,
                 term: first,
                 flush: 0,
-                up_to: flush_mark(0),
+                up_to: FlushMark::Nothing,
                 is_newest: second & IS_NEWEST != 0,
                 is_draining: second & IS_DRAINING != 0,
             }),
@@ -47,7 +46,7 @@ pub(super) fn owner_snapshot(
     for data_set in &mut snapshot.data_sets {
         let of_epoch = |(epoch, ..): &&(String, i64, i64)| *epoch == data_set.epoch;
         if let Some((_, flush, up_to)) = flushes.iter().find(of_epoch) {
-            (data_set.flush, data_set.up_to) = (*flush, flush_mark(*up_to));
+            (data_set.flush, data_set.up_to) = (*flush, FlushMark::from_stored(*up_to));
         }
     }
     Ok(snapshot)

@@ -78,6 +78,14 @@ impl<'q> Query<'q> {
         self
     }
 
+    /// Gives SQLite, which has no function `now_micros()`, this moment instead. To be called after all values are bound.
+    pub(super) fn at(mut self, now: Timestamp) -> Self {
+        let value = format!("${}", self.values.len() + 1);
+        let sql = self.sqlite.as_str().replace("now_micros()", &value);
+        self.sqlite = AssertSqlSafe(sql).into_sql_str();
+        self.bind(now)
+    }
+
     /// Runs it before operations for which no redirect waits.
     pub(super) fn first(mut self) -> Self {
         self.turn = Turn::First;

@@ -69,7 +69,7 @@ impl Components {
     async fn start(&self) {
         let text = |text: &str| Reply::Text(text.into());
         let owner = text(self.store.installation());
-        let in_use = self.store.clicks.data_sets_in_use().await.unwrap();
+        let in_use = self.store.data_sets_in_use().await.unwrap();
         self.server.will_reply(match in_use.first() {
             None => vec![
                 Reply::Number(1),
@@ -128,17 +128,14 @@ impl Components {
             .append(&batch, Some("epoch"))
             .await
             .unwrap();
-        let _ = settle_parked(&sink, &*self.store.clicks, &self.cache).await;
+        let _ = settle_parked(&sink, &self.store, &self.cache).await;
         self.store.clicks.release_parked(1, number).await.unwrap();
     }
 
     async fn count(&self, parked: bool) {
-        let (clicks, in_memory) = (
-            Arc::clone(&self.store.clicks),
-            Arc::new(MemoryOnly::default()),
-        );
+        let in_memory = Arc::new(MemoryOnly::default());
         let counts = Counts::new(
-            clicks,
+            self.store.clone(),
             in_memory,
             Some(&self.shards),
             &self.cache,
@@ -157,7 +154,7 @@ impl Components {
     async fn flush(&self) {
         let flusher = Flusher::new(
             Some(self.shards.clone()),
-            Arc::clone(&self.store.clicks),
+            self.store.clone(),
             Arc::new(SystemClock),
         );
         let _ = flusher.flush().await;
@@ -196,9 +193,7 @@ impl Components {
     }
 
     async fn recover(&self) -> Result<(), RecoveryError> {
-        recover(&self.redis, &*self.store.clicks, self.store.installation())
-            .await
-            .map(drop)
+        recover(&self.redis, &self.store).await.map(drop)
     }
 }
 

@@ -54,8 +54,7 @@ fn raise(from: i64, replication_id: &str) -> Raise<'_> {
 /// A data set that begins on an empty server.
 async fn began(store: &Store) -> DataSet {
     store
-        .clicks
-        .begin(raise(0, "first"), "")
+        .begin_data_set(raise(0, "first"), "")
         .await
         .unwrap()
         .unwrap()
@@ -94,7 +93,7 @@ both_stores! {
     }
 
     async fn clicks_are_written_back_up_to_the_earliest_moment_of_the_data_sets_in_use(store) {
-        let up_to = async |tags: &[&str]| store.clicks.written_back_up_to(tags).await.unwrap();
+        let up_to = async |tags: &[&str]| store.written_back_up_to(tags).await.unwrap();
         let at = |second: i64| Timestamp::from_micros(4_000_000_000_000_000 + second * 1_000_000).unwrap();
         assert_eq!(up_to(&[TAG, "{other}"]).await, None);
         let first = began(&store).await;
@@ -102,7 +101,7 @@ both_stores! {
         assert!(up_to(&[TAG]).await.unwrap() < at(0));
         assert_eq!(up_to(&["{other}"]).await, None);
         let note = async |data_set: &DataSet, term, second| {
-            store.clicks.note_written_back(&data_set.epoch, term, at(second)).await.unwrap();
+            store.note_written_back(&data_set.epoch, term, at(second)).await.unwrap();
         };
         note(&first, first.term, 5).await;
         assert_eq!(up_to(&[TAG]).await, Some(at(5)));
@@ -110,11 +109,11 @@ both_stores! {
         note(&first, first.term + 1, 9).await;
         assert_eq!(up_to(&[TAG]).await, Some(at(5)));
         let of_other = Raise { tag: "{other}", ..raise(0, "first") };
-        let other = store.clicks.begin(of_other, "").await.unwrap().unwrap();
+        let other = store.begin_data_set(of_other, "").await.unwrap().unwrap();
         note(&other, other.term, 3).await;
         assert_eq!(up_to(&[TAG, "{other}"]).await, Some(at(3)));
         // A data set that took its place does not hide the clicks that the former one may still have.
-        let next = store.clicks.begin(raise(first.term, "second"), "").await.unwrap().unwrap();
+        let next = store.begin_data_set(raise(first.term, "second"), "").await.unwrap().unwrap();
         note(&next, next.term, 8).await;
         assert_eq!(up_to(&[TAG]).await, Some(at(5)));
     }
@@ -122,7 +121,7 @@ both_stores! {
     async fn there_is_no_moment_before_a_flush_while_batches_are_parked(store) {
         let owner = user(&store).await;
         let (_, clicked) = link(&store, owner).await;
-        let moment = async || store.clicks.moment_before_flush().await.unwrap();
+        let moment = async || store.moment_before_flush().await.unwrap();
         let first = moment().await.unwrap();
         store.clicks.append(&batch(7, 1, &[(clicked, 1)]), None).await.unwrap();
         assert!(moment().await.unwrap() > first);
@@ -174,12 +173,12 @@ both_stores! {
         let other = FlushId { name: "another".to_owned(), ..first.clone() };
         let part = [(id, 3)];
         let apply = async |flush| {
-            store.clicks.apply_flush(flush, FlushMark::Nothing, &part, &ClickDetails::default(), FlushMark::Whole).await.unwrap()
+            store.apply_flush(flush, FlushMark::Nothing, &part, &ClickDetails::default(), FlushMark::Whole).await.unwrap()
         };
         assert_eq!(apply(&first).await, FlushMark::Whole);
         assert_eq!(apply(&other).await, FlushMark::OfAnother);
-        assert_eq!(store.clicks.flush_mark(&other).await.unwrap(), FlushMark::OfAnother);
-        assert_eq!(store.clicks.flush_mark(&first).await.unwrap(), FlushMark::Whole);
+        assert_eq!(store.flush_mark(&other).await.unwrap(), FlushMark::OfAnother);
+        assert_eq!(store.flush_mark(&first).await.unwrap(), FlushMark::Whole);
         assert_eq!(count(&store, id).await, 3);
         assert_eq!(apply(&flush(&data_set, 2)).await, FlushMark::Whole);
         assert_eq!(count(&store, id).await, 6);
@@ -249,7 +248,7 @@ both_stores! {
         store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
         compact_all(&store).await;
         let data_set = began(&store).await;
-        store.clicks.apply_flush(&flush(&data_set, 1), Nothing, &[(gone, 5), (id, 1)], &ClickDetails::default(), Whole).await.unwrap();
+        store.apply_flush(&flush(&data_set, 1), Nothing, &[(gone, 5), (id, 1)], &ClickDetails::default(), Whole).await.unwrap();
         assert_eq!(store.clicks.counts(&[gone, id], None).await.unwrap().clicks, [(id, 2)]);
     }
 
@@ -262,13 +261,13 @@ both_stores! {
         let first = flush(&began(&store).await, 1);
         let part = |range: std::ops::Range<usize>| links[range].iter().map(|id| (*id, 2)).collect::<Vec<_>>();
         let apply = async |from, range, up_to| {
-            store.clicks.apply_flush(&first, from, &part(range), &ClickDetails::default(), up_to).await.unwrap()
+            store.apply_flush(&first, from, &part(range), &ClickDetails::default(), up_to).await.unwrap()
         };
-        assert_eq!(store.clicks.flush_mark(&first).await.unwrap(), Nothing);
+        assert_eq!(store.flush_mark(&first).await.unwrap(), Nothing);
         for _ in 0..2 {
             assert_eq!(apply(Nothing, 0..2, UpTo(links[1])).await, UpTo(links[1]));
         }
-        assert_eq!(store.clicks.flush_mark(&first).await.unwrap(), UpTo(links[1]));
+        assert_eq!(store.flush_mark(&first).await.unwrap(), UpTo(links[1]));
         // Another instance, which writes larger parts, learns where to go on.
         assert_eq!(apply(Nothing, 0..4, Whole).await, UpTo(links[1]));
         assert_eq!(apply(UpTo(links[1]), 2..4, Whole).await, Whole);
@@ -285,9 +284,9 @@ both_stores! {
         let (_, one) = link(&store, owner).await;
         let (_, two) = link(&store, owner).await;
         let data_set = began(&store).await;
-        let is_under_way = async || store.clicks.is_flush_under_way().await.unwrap();
+        let is_under_way = async || store.is_flush_under_way().await.unwrap();
         let apply = async |number, from, link, up_to| {
-            store.clicks.apply_flush(&flush(&data_set, number), from, &[(link, 1)], &ClickDetails::default(), up_to).await.unwrap()
+            store.apply_flush(&flush(&data_set, number), from, &[(link, 1)], &ClickDetails::default(), up_to).await.unwrap()
         };
         assert!(!is_under_way().await);
         apply(1, Nothing, one, UpTo(one)).await;
@@ -296,7 +295,7 @@ both_stores! {
         assert!(!is_under_way().await);
         apply(2, Nothing, one, UpTo(one)).await;
         let raise = Raise { tag: &data_set.tag, from: data_set.term, above: 0, replication_id: "another" };
-        store.clicks.begin(raise, "another").await.unwrap().unwrap();
+        store.begin_data_set(raise, "another").await.unwrap().unwrap();
         assert!(!is_under_way().await);
     }
 
@@ -306,7 +305,7 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         // Its writer has written it up to `one`; after a crash the database knows nothing of it.
         let first = flush(&began(&store).await, 1);
-        assert_eq!(store.clicks.apply_flush(&first, UpTo(one), &[(two, 1)], &ClickDetails::default(), Whole).await.unwrap(), Nothing);
+        assert_eq!(store.apply_flush(&first, UpTo(one), &[(two, 1)], &ClickDetails::default(), Whole).await.unwrap(), Nothing);
         assert_eq!((count(&store, one).await, count(&store, two).await), (0, 0));
     }
 
@@ -315,7 +314,7 @@ both_stores! {
         let (_, id) = link(&store, owner).await;
         let data_set = began(&store).await;
         for number in 1..=4 {
-            store.clicks.apply_flush(&flush(&data_set, number), Nothing, &[(id, 1)], &ClickDetails::default(), Whole).await.unwrap();
+            store.apply_flush(&flush(&data_set, number), Nothing, &[(id, 1)], &ClickDetails::default(), Whole).await.unwrap();
         }
         for (newest, flushes) in [(3, vec![(3, Whole), (4, Whole)]), (4, vec![(4, Whole)]), (5, vec![])] {
             let seen = FlushesSeen { epoch: &data_set.epoch, term: data_set.term, under_way: &[newest], newest };
@@ -330,14 +329,14 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         let first = began(&store).await;
         let write = async |data_set: &DataSet, from, clicks: &[(LinkId, u64)], up_to| {
-            store.clicks.apply_flush(&flush(data_set, 1), from, clicks, &ClickDetails::default(), up_to).await.unwrap()
+            store.apply_flush(&flush(data_set, 1), from, clicks, &ClickDetails::default(), up_to).await.unwrap()
         };
         assert_eq!(write(&first, Nothing, &[(one, 1)], UpTo(one)).await, UpTo(one));
-        let second = store.clicks.raise(raise(first.term, "second"), &first.epoch).await.unwrap().unwrap();
+        let second = store.raise_term(raise(first.term, "second"), &first.epoch).await.unwrap().unwrap();
         assert!(second.term > first.term);
         assert_eq!((&second.epoch, second.flush), (&first.epoch, 1));
         assert_eq!(write(&first, UpTo(one), &[(two, 1)], Whole).await, Superseded);
-        assert_eq!(store.clicks.flush_mark(&flush(&first, 1)).await.unwrap(), Superseded);
+        assert_eq!(store.flush_mark(&flush(&first, 1)).await.unwrap(), Superseded);
         // The flush goes on where it was.
         assert_eq!(write(&second, UpTo(one), &[(two, 1)], Whole).await, Whole);
         assert_eq!((count(&store, one).await, count(&store, two).await), (1, 1));
@@ -351,7 +350,7 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         let data_set = began(&store).await;
         let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
-            store.clicks.apply_flush(&flush(&data_set, number), from, clicks, &ClickDetails::default(), up_to).await.unwrap()
+            store.apply_flush(&flush(&data_set, number), from, clicks, &ClickDetails::default(), up_to).await.unwrap()
         };
         // One instance hangs after the first part; another one goes on and starts the next flush.
         write(1, Nothing, &[(one, 1)], UpTo(one)).await;
@@ -365,13 +364,13 @@ both_stores! {
     async fn of_several_instances_that_raise_a_term_one_succeeds(store) {
         let first = began(&store).await;
         let raised = join_all(["a", "b", "c", "d"].map(async |server| {
-            store.clicks.raise(raise(first.term, server), &first.epoch).await.unwrap()
+            store.raise_term(raise(first.term, server), &first.epoch).await.unwrap()
         }));
         let raised: Vec<_> = raised.await.into_iter().flatten().collect();
         assert_eq!(raised.len(), 1);
-        assert_eq!(store.clicks.data_sets_in_use().await.unwrap(), raised);
+        assert_eq!(store.data_sets_in_use().await.unwrap(), raised);
         let began = join_all(["", "", ""].map(async |prefix| {
-            store.clicks.begin(raise(raised[0].term, "e"), prefix).await.unwrap()
+            store.begin_data_set(raise(raised[0].term, "e"), prefix).await.unwrap()
         }));
         assert_eq!(began.await.into_iter().flatten().count(), 1);
     }
@@ -379,19 +378,19 @@ both_stores! {
     async fn terms_of_all_data_sets_differ(store) {
         let first = began(&store).await;
         let other = Raise { tag: "{other}", from: 0, above: 0, replication_id: "first" };
-        let other = store.clicks.begin(other, "3:").await.unwrap().unwrap();
+        let other = store.begin_data_set(other, "3:").await.unwrap().unwrap();
         assert!(other.term > first.term);
         assert_eq!(other.epoch, format!("3:{}", other.term));
-        assert_eq!(store.clicks.data_set(&other.epoch).await.unwrap(), Some(other));
-        assert_eq!(store.clicks.data_sets_in_use().await.unwrap().len(), 2);
+        assert_eq!(store.data_set(&other.epoch).await.unwrap(), Some(other));
+        assert_eq!(store.data_sets_in_use().await.unwrap().len(), 2);
     }
 
     async fn a_new_term_is_above_that_of_a_redis_which_is_ahead_of_a_restored_database(store) {
         let first = began(&store).await;
         let ahead = Raise { above: first.term + 1_000, ..raise(first.term, "first") };
-        let second = store.clicks.raise(ahead, "of-later").await.unwrap().unwrap();
+        let second = store.raise_term(ahead, "of-later").await.unwrap().unwrap();
         assert_eq!(second.term, first.term + 1_001);
-        let third = store.clicks.begin(raise(second.term, "first"), "").await.unwrap().unwrap();
+        let third = store.begin_data_set(raise(second.term, "first"), "").await.unwrap().unwrap();
         assert!(third.term > second.term);
     }
 
@@ -399,7 +398,7 @@ both_stores! {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let first = began(&store).await;
-        let second = store.clicks.begin(raise(first.term, "second"), "").await.unwrap().unwrap();
+        let second = store.begin_data_set(raise(first.term, "second"), "").await.unwrap().unwrap();
         let seen = |data_set: &DataSet| {
             let epoch = data_set.epoch.clone();
             let (store, term) = (&store, data_set.term);
@@ -412,20 +411,20 @@ both_stores! {
         assert_eq!(seen(&second).await, (false, true));
         assert!(seen(&first).await.0);
         // Its instances still write back what is pending in it.
-        assert_eq!(store.clicks.apply_flush(&flush(&first, 1), Nothing, &[(id, 1)], &ClickDetails::default(), Whole).await.unwrap(), Whole);
-        store.clicks.keep_draining(&first.epoch).await.unwrap();
-        let third = store.clicks.raise(raise(second.term, "first"), &first.epoch).await.unwrap().unwrap();
+        assert_eq!(store.apply_flush(&flush(&first, 1), Nothing, &[(id, 1)], &ClickDetails::default(), Whole).await.unwrap(), Whole);
+        store.keep_draining(&first.epoch).await.unwrap();
+        let third = store.raise_term(raise(second.term, "first"), &first.epoch).await.unwrap().unwrap();
         assert_eq!((&third.epoch, third.flush), (&first.epoch, 1));
         assert!(!seen(&third).await.0);
         // On the same server, what was there before is gone.
-        let fourth = store.clicks.begin(raise(third.term, "first"), "").await.unwrap().unwrap();
-        store.clicks.begin(raise(fourth.term, "first"), "").await.unwrap().unwrap();
+        let fourth = store.begin_data_set(raise(third.term, "first"), "").await.unwrap().unwrap();
+        store.begin_data_set(raise(fourth.term, "first"), "").await.unwrap().unwrap();
     }
 
     async fn a_data_set_of_the_version_before_becomes_known_when_it_is_used(store) {
         let epoch = "0123456789abcdef-1700000000000000";
-        assert_eq!(store.clicks.data_set(epoch).await.unwrap(), None);
-        let adopted = store.clicks.raise(raise(0, "first"), epoch).await.unwrap().unwrap();
+        assert_eq!(store.data_set(epoch).await.unwrap(), None);
+        let adopted = store.raise_term(raise(0, "first"), epoch).await.unwrap().unwrap();
         assert_eq!((adopted.epoch.as_str(), adopted.flush), (epoch, 0));
     }
 
@@ -460,7 +459,7 @@ both_stores! {
                     let rest = &all[all.partition_point(|(id, _)| mark.includes(*id))..];
                     let part = &rest[..rest.len().min(3)];
                     let up_to = if part.len() == rest.len() { Whole } else { UpTo(part.last().unwrap().0) };
-                    mark = store.clicks.apply_flush(&flush(&data_set, number), mark, part, &ClickDetails::default(), up_to).await.unwrap();
+                    mark = store.apply_flush(&flush(&data_set, number), mark, part, &ClickDetails::default(), up_to).await.unwrap();
                     if mark == Superseded {
                         break;
                     }

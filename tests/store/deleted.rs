@@ -31,7 +31,7 @@ async fn clicked(store: &Store, count: usize) -> Vec<LinkId> {
 }
 
 async fn flush(store: &Store, number: i64, links: &[LinkId]) {
-    let known = store.clicks.data_sets_in_use().await.unwrap().pop();
+    let known = store.data_sets_in_use().await.unwrap().pop();
     let data_set = if let Some(data_set) = known {
         data_set
     } else {
@@ -41,7 +41,7 @@ async fn flush(store: &Store, number: i64, links: &[LinkId]) {
             above: 0,
             replication_id: "server",
         };
-        store.clicks.begin(raise, "").await.unwrap().unwrap()
+        store.begin_data_set(raise, "").await.unwrap().unwrap()
     };
     let flush = FlushId {
         name: "flush".to_owned(),
@@ -53,9 +53,7 @@ async fn flush(store: &Store, number: i64, links: &[LinkId]) {
     let clicks: Vec<_> = links.iter().map(|link| (*link, 1)).collect();
     let from = FlushMark::Nothing;
     let none = ClickDetails::default();
-    let applied = store
-        .clicks
-        .apply_flush(&flush, from, &clicks, &none, FlushMark::Whole);
+    let applied = store.apply_flush(&flush, from, &clicks, &none, FlushMark::Whole);
     applied.await.unwrap();
 }
 

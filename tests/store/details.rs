@@ -107,7 +107,7 @@ async fn began(store: &Store) -> DataSet {
         above: 0,
         replication_id: "server",
     };
-    store.clicks.begin(raise, "").await.unwrap().unwrap()
+    store.begin_data_set(raise, "").await.unwrap().unwrap()
 }
 
 #[tokio::test]
@@ -191,11 +191,11 @@ both_stores! {
         let known = class("example.com", "DE", false);
         for _ in 0..2 {
             let part = details(&[(one, &known, 3)]);
-            store.clicks.apply_flush(&flush, Nothing, &[(one, 3)], &part, UpTo(one)).await.unwrap();
+            store.apply_flush(&flush, Nothing, &[(one, 3)], &part, UpTo(one)).await.unwrap();
         }
         for _ in 0..2 {
             let part = details(&[(two, &known, 4)]);
-            store.clicks.apply_flush(&flush, UpTo(one), &[(two, 4)], &part, Whole).await.unwrap();
+            store.apply_flush(&flush, UpTo(one), &[(two, 4)], &part, Whole).await.unwrap();
         }
         sum(&store).await;
         let of_all = query(ClicksOf::Owner(owner.user), Dimension::Country);

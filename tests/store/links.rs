@@ -125,8 +125,8 @@ both_stores! {
         let (code, _) = link(&store, owner).await;
         let change = delete_link(&store, owner, &code).await.unwrap();
         let raise = |from, replication_id| Raise { tag: "{tag}", from, above: 0, replication_id };
-        let first = store.clicks.begin(raise(0, "first"), "").await.unwrap().unwrap();
-        let second = store.clicks.begin(raise(first.term, "second"), "").await.unwrap().unwrap();
+        let first = store.begin_data_set(raise(0, "first"), "").await.unwrap().unwrap();
+        let second = store.begin_data_set(raise(first.term, "second"), "").await.unwrap().unwrap();
         // Once it is published, it is so whatever Redis another instance uses.
         for (term, left) in [(first.term, 1), (second.term, 0), (first.term, 0)] {
             let are_all = store.changes_published(&[change.number], &[term]).await.unwrap();

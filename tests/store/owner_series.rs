@@ -48,7 +48,7 @@ async fn began(store: &Store) -> DataSet {
         above: 0,
         replication_id: "server",
     };
-    store.clicks.begin(raise, "").await.unwrap().unwrap()
+    store.begin_data_set(raise, "").await.unwrap().unwrap()
 }
 
 async fn flush(store: &Store, data_set: &DataSet, number: i64, at: i64, clicks: &[(LinkId, u64)]) {
@@ -60,9 +60,7 @@ async fn flush(store: &Store, data_set: &DataSet, number: i64, at: i64, clicks: 
         name: format!("flush {number}"),
     };
     let none = ClickDetails::default();
-    let applied = store
-        .clicks
-        .apply_flush(&flush, Nothing, clicks, &none, Whole);
+    let applied = store.apply_flush(&flush, Nothing, clicks, &none, Whole);
     assert_eq!(applied.await.unwrap(), Whole);
 }
 
@@ -155,14 +153,14 @@ both_stores! {
         let two = made(&store, ada, tagged, 0).await;
         let (_, foreign) = link(&store, bob).await;
         let raise = Raise { tag: "{tag}", from: 0, above: 0, replication_id: "server" };
-        let data_set = store.clicks.begin(raise, "").await.unwrap().unwrap();
+        let data_set = store.begin_data_set(raise, "").await.unwrap().unwrap();
         for (number, interval, clicks) in [(1, NOON, 1), (2, NOON + 2, 10), (3, NOON + 1, 100)] {
             let flush = FlushId {
                 epoch: data_set.epoch.clone(), term: data_set.term, number, interval: Interval::from_number(interval),
                 name: format!("flush {number}"),
             };
             let increments = [(one, clicks), (two, clicks * 2), (foreign, 7)];
-            assert_eq!(store.clicks.apply_flush(&flush, Nothing, &increments, &ClickDetails::default(), Whole).await.unwrap(), Whole);
+            assert_eq!(store.apply_flush(&flush, Nothing, &increments, &ClickDetails::default(), Whole).await.unwrap(), Whole);
         }
         let batch = ClickBatch {
             recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(one, 5), (foreign, 5)], details: ClickDetails::default(),

@@ -159,7 +159,7 @@ async fn a_term_waits_for_another_one_of_its_tag() {
             above: 0,
             replication_id: "r",
         };
-        let (_, ()) = tokio::join!(store.clicks.begin(raise, "e"), ends);
+        let (_, ()) = tokio::join!(store.begin_data_set(raise, "e"), ends);
     })
     .await;
 }

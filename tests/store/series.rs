@@ -31,7 +31,7 @@ async fn began(store: &Store) -> DataSet {
         above: 0,
         replication_id: "server",
     };
-    store.clicks.begin(raise, "").await.unwrap().unwrap()
+    store.begin_data_set(raise, "").await.unwrap().unwrap()
 }
 
 async fn flush(
@@ -49,9 +49,7 @@ async fn flush(
         interval: Interval::from_number(interval),
     };
     let none = ClickDetails::default();
-    let applied = store
-        .clicks
-        .apply_flush(&flush, Nothing, clicks, &none, Whole);
+    let applied = store.apply_flush(&flush, Nothing, clicks, &none, Whole);
     assert_eq!(applied.await.unwrap(), Whole);
 }
 

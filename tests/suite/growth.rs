@@ -209,9 +209,7 @@ async fn a_parked_batch_keeps_its_own_recorder_in_redis_and_no_other() {
     let store = SqliteStore::open(&path, settings, Arc::clone(&clock));
     let store = Store::of(Arc::new(store.await.unwrap()));
     let shard = shards.iter().next().unwrap();
-    recover(shard, &*store.clicks, store.installation())
-        .await
-        .unwrap();
+    recover(shard, &store).await.unwrap();
     shard.recovered();
     let mut connection = redis.connection().await;
     // Long ago: the second of January 1970.
@@ -233,7 +231,7 @@ async fn a_parked_batch_keeps_its_own_recorder_in_redis_and_no_other() {
         .append(&parked, Some("of another Redis"))
         .await
         .unwrap();
-    let flusher = Flusher::new(Some(shards.clone()), Arc::clone(&store.clicks), clock);
+    let flusher = Flusher::new(Some(shards.clone()), store.clone(), clock);
     flusher.prune().await.unwrap();
     let mut left = redis::cmd("HKEYS");
     let left: Vec<String> = left

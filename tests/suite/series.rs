@@ -52,9 +52,7 @@ impl Pipeline {
         let store = SqliteStore::open(&path, settings, clock).await.unwrap();
         let store = Store::of(Arc::new(store));
         let shard = shards.iter().next().unwrap();
-        recover(shard, &*store.clicks, store.installation())
-            .await
-            .unwrap();
+        recover(shard, &store).await.unwrap();
         shard.recovered();
         let limits = CacheLimits {
             memory: 1_000_000,
@@ -97,11 +95,7 @@ impl Pipeline {
 
     fn flusher(&self) -> Flusher {
         let clock = Arc::new(SystemClock);
-        Flusher::new(
-            Some(self.shards.clone()),
-            Arc::clone(&self.store.clicks),
-            clock,
-        )
+        Flusher::new(Some(self.shards.clone()), self.store.clone(), clock)
     }
 
     /// Writes back all that is in Redis, as one flusher.
@@ -113,10 +107,9 @@ impl Pipeline {
     }
 
     fn counts(&self) -> Counts {
-        let clicks = Arc::clone(&self.store.clicks);
         let in_memory = Arc::new(MemoryOnly::default());
         Counts::new(
-            clicks,
+            self.store.clone(),
             in_memory,
             Some(&self.shards),
             &self.cache,
@@ -243,7 +236,7 @@ async fn a_batch_in_doubt_is_settled_hours_later_in_its_own_interval() {
     pipeline.sink.record(&later, None).await.unwrap();
     let sink = RedisSink::new(pipeline.shard());
     for settled in [1, 0] {
-        let settling = settle_parked(&sink, &*pipeline.store.clicks, &pipeline.cache);
+        let settling = settle_parked(&sink, &pipeline.store, &pipeline.cache);
         assert_eq!(settling.await.unwrap(), settled);
     }
     let expected = [(NOON, 5), (NOON + 12, 1)];

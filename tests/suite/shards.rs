@@ -202,9 +202,7 @@ async fn shards_with_a_click_each(
     let shards = RedisShards::new(&servers, layout, prefix, Duration::from_secs(5), &clock);
     let mut links = Vec::new();
     for (shard, number) in shards.iter().zip(1..) {
-        recover(shard, &*store.clicks, store.installation())
-            .await
-            .unwrap();
+        recover(shard, store).await.unwrap();
         shard.recovered();
         let link = LinkId::parse(number).unwrap();
         let batch = ClickBatch {
@@ -266,8 +264,11 @@ impl EightShards {
     }
 
     fn flusher(&self) -> Flusher {
-        let clicks = Arc::clone(&self.store.clicks);
-        Flusher::new(Some(self.shards.clone()), clicks, Arc::new(SystemClock))
+        Flusher::new(
+            Some(self.shards.clone()),
+            self.store.clone(),
+            Arc::new(SystemClock),
+        )
     }
 
     /// The clicks of all links that are written back.

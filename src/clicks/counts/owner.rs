@@ -29,7 +29,7 @@ impl Counting<'_> {
         let wanted = OwnerSeries { owner, tag, range };
         let counts = self.counts;
         // Parked batches are settled before Redis is read, as for one link.
-        let has_parked = !counts.clicks.parked(None, 1).await?.is_empty();
+        let has_parked = !counts.store.clicks.parked(None, 1).await?.is_empty();
         if has_parked {
             counts.settle_all().await?;
         }
@@ -50,7 +50,7 @@ impl Counts {
             let settling = self
                 .shards
                 .iter()
-                .map(|shard| settle_parked(&shard.sink, &*self.clicks, &shard.cache));
+                .map(|shard| settle_parked(&shard.sink, &self.store, &shard.cache));
             let settled = try_join_all(settling).await?;
             if settled.iter().sum::<usize>() == 0 {
                 return Ok(());
@@ -73,7 +73,7 @@ impl Counts {
             .collect();
         asked.sort_unstable();
         asked.dedup();
-        let found = self.clicks.owner_series(wanted, &asked).await?;
+        let found = self.store.clicks.owner_series(wanted, &asked).await?;
         if self.shards.is_empty() && !found.parked_in.is_empty() {
             return Err(CountError::Unavailable(
                 "clicks in doubt are parked for a Redis that is not configured".into(),
@@ -91,7 +91,7 @@ impl Counts {
                 return Ok(None);
             };
             if found.parked_in.contains(&*unflushed.term.epoch) {
-                settle_parked(&shard.sink, &*self.clicks, &shard.cache).await?;
+                settle_parked(&shard.sink, &self.store, &shard.cache).await?;
                 return Ok(None);
             }
             for (interval, clicks) in unflushed.of_owner(written, &found) {

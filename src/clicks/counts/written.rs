@@ -26,7 +26,7 @@ impl Counting<'_> {
         let counts = self.counts;
         let written = async {
             let links: Vec<_> = links.iter().map(|click| click.link()).collect();
-            let found = counts.clicks.counts(&links, None).await?;
+            let found = counts.store.clicks.counts(&links, None).await?;
             counts.none_parked_elsewhere(found.has_parked)?;
             Ok(found.clicks.into_iter().collect())
         };
@@ -47,7 +47,7 @@ impl Counting<'_> {
     ) -> Result<AsOf<LinkSeries>, CountError> {
         let counts = self.counts;
         let written = async {
-            let found = counts.clicks.series(link.link(), range.clone(), None);
+            let found = counts.store.clicks.series(link.link(), range.clone(), None);
             let found = found.await?;
             counts.none_parked_elsewhere(found.counts.has_parked)?;
             let series = sum_series(link.link(), &range, &RedisSnapshot::none(), &found);
@@ -74,7 +74,7 @@ impl Counting<'_> {
             range: range.clone(),
         };
         let written = async {
-            let found = counts.clicks.owner_series(&wanted, &[]).await?;
+            let found = counts.store.clicks.owner_series(&wanted, &[]).await?;
             counts.none_parked_elsewhere(!found.parked_in.is_empty())?;
             let mut points = BTreeMap::<_, u64>::new();
             for (interval, clicks) in found.points {
@@ -121,7 +121,7 @@ impl Counts {
         if !self.shards.is_empty() {
             let tags = self.shards.iter().map(|shard| shard.redis.keys().tag());
             let tags: Vec<_> = tags.collect();
-            let written_back = self.clicks.written_back_up_to(&tags).await?;
+            let written_back = self.store.written_back_up_to(&tags).await?;
             up_to = written_back.map_or(up_to, |written_back| up_to.min(written_back));
         }
         Ok(up_to)

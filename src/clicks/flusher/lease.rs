@@ -34,7 +34,7 @@ impl Flusher {
         term: &Term,
     ) -> Result<(), StoreError> {
         if redis.is_superseded() {
-            self.clicks.keep_draining(&term.epoch).await?;
+            self.store.keep_draining(&term.epoch).await?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Flusher {
     ) -> Result<(), StoreError> {
         match began {
             Some(began) if has_flushes || self.moments.is_due(shard) => {
-                self.clicks
+                self.store
                     .note_written_back(&term.epoch, term.number, began)
                     .await?;
                 self.moments.note(shard);

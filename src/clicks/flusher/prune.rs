@@ -24,7 +24,7 @@ impl Flusher {
     /// When Redis or the database is away.
     pub async fn prune(&self) -> Result<(), FlushError> {
         let now = self.clock.now();
-        while self.clicks.prune(now, PRUNE_BATCH).await? >= u64::from(PRUNE_BATCH) {}
+        while self.store.clicks.prune(now, PRUNE_BATCH).await? >= u64::from(PRUNE_BATCH) {}
         if self.redis.is_none() {
             return Ok(());
         }
@@ -41,7 +41,7 @@ impl Flusher {
     async fn parked_recorders(&self) -> Result<HashSet<RecorderId>, StoreError> {
         let mut recorders = HashSet::new();
         let mut after = None;
-        while let Some(next) = self.clicks.parked(after, 1).await?.first() {
+        while let Some(next) = self.store.clicks.parked(after, 1).await?.first() {
             let recorder = next.batch.recorder;
             recorders.insert(recorder);
             // The others of this recorder say nothing more.

@@ -9,7 +9,7 @@ use super::runner::every;
 use crate::clicks::Pace;
 use crate::domain::{Clock, Interval};
 use crate::shared_redis::{RedisShard, RedisShards};
-use crate::store::{Clicks, Details, StoreError};
+use crate::store::{Details, Store, StoreError};
 use crate::telemetry::throttle::FailureLog;
 
 /// The pause between two sums, as a multiple of what a sum takes: a busy link costs a write for each class and sum, so sums that
@@ -40,8 +40,7 @@ const ROWS_PER_STEP: u32 = 1_000;
 const DAY: Duration = Duration::from_hours(24);
 
 pub(super) async fn run_sums(
-    details: Arc<dyn Details>,
-    ledger: Arc<dyn Clicks>,
+    store: Store,
     redis: Option<RedisShards>,
     flush_interval: Duration,
     rows_per_day: u64,
@@ -59,12 +58,12 @@ pub(super) async fn run_sums(
             let mut waited = Duration::ZERO;
             loop {
                 // Sums cost the database more than the flush that they would be beside.
-                while redis.is_some() && waited < FLUSH_WAIT && ledger.is_flush_under_way().await? {
+                while redis.is_some() && waited < FLUSH_WAIT && store.is_flush_under_way().await? {
                     sleep(FLUSH_POLL).await;
                     waited += FLUSH_POLL;
                 }
                 let started = Instant::now();
-                let are_more = details.sum_details(rows_per_day).await?;
+                let are_more = store.details.sum_details(rows_per_day).await?;
                 summing += started.elapsed();
                 if !are_more {
                     return Ok::<_, StoreError>(());

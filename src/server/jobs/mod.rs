@@ -103,8 +103,7 @@ pub(super) fn spawn(
     ));
     let details = || Arc::clone(&app.store.details);
     jobs.spawn(details::run_sums(
-        details(),
-        Arc::clone(&app.store.clicks),
+        app.store.clone(),
         app.redis.clone(),
         flush_interval,
         app.analytics_settings.analytics_rows_per_day,
@@ -132,16 +131,8 @@ pub(super) fn spawn(
     }
     let mut probes = JoinSet::new();
     if let Some(shards) = &app.redis {
-        jobs.spawn(settle::run(
-            shards.clone(),
-            Arc::clone(&app.store.clicks),
-            cache(),
-        ));
-        jobs.spawn(terms::run(
-            shards.clone(),
-            Arc::clone(&app.store.clicks),
-            flusher(),
-        ));
+        jobs.spawn(settle::run(shards.clone(), app.store.clone(), cache()));
+        jobs.spawn(terms::run(shards.clone(), app.store.clone(), flusher()));
         let recovery = RedisRecovery::new(&app.store, &app.cache);
         for redis in shards.iter() {
             jobs.spawn(invalidation::run(cache(), redis.clone()));

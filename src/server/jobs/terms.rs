@@ -9,15 +9,15 @@ use tokio::time::timeout;
 use super::runner::every;
 use crate::clicks::{FlushError, Flusher};
 use crate::shared_redis::{RedisFailure, RedisShards};
-use crate::store::{Clicks, StoreError};
+use crate::store::{Store, StoreError};
 
 /// Pause between two readings, and the longest that one may take.
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(redis: RedisShards, clicks: Arc<dyn Clicks>, flusher: Arc<Flusher>) {
+pub(super) async fn run(redis: RedisShards, store: Store, flusher: Arc<Flusher>) {
     every(PAUSE, "reading the newest terms of Redis", || async {
         let late = |_| StoreError::Unavailable("the ledger could not be read within 1 s".into());
-        let reading = timeout(PAUSE, clicks.data_sets_in_use());
+        let reading = timeout(PAUSE, store.data_sets_in_use());
         for data_set in reading.await.map_err(late)?? {
             let shard = redis
                 .iter()

@@ -10,7 +10,8 @@ use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::click_rows;
 use crate::store::rows::{self, signed};
 use crate::store::{
-    ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId, StoreError,
+    ClickBatch, ClickDetails, Clicks, Compacted, CountSnapshot, FlushId, FlushMark, FlushesSeen,
+    ParkedBatch, RecorderId, StoreError,
 };
 
 /// Recorder, number, epoch, links and their clicks, tag, interval, packed classes.
@@ -138,6 +139,45 @@ impl Clicks for PostgresStore {
             clicks: newer.clicks.saturating_add(rest.clicks),
             done: rest.done,
         })
+    }
+
+    async fn apply_part(
+        &self,
+        flush: &FlushId,
+        from: FlushMark,
+        part: &[(LinkId, u64)],
+        details: &ClickDetails,
+        up_to: FlushMark,
+    ) -> Result<bool, StoreError> {
+        let (links, clicks) = columns(part);
+        // The ledger's row is locked first: another writer of the same part waits, and then finds it written. An
+        // asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is
+        // synchronous, makes all parts durable.
+        let written = self.pool.run(async |session| sqlx::query(
+            "WITH noted AS (
+                 UPDATE data_sets SET flush = $3, up_to = $5, flush_name = $10 WHERE epoch = $1 AND term = $2
+                 AND (flush = $3 AND up_to = $4 AND flush_name = $10 OR flush < $3 AND $4 = 0)
+                 RETURNING up_to
+             ),
+             queued AS (
+                 INSERT INTO click_detail_queue (interval, details) SELECT $9, $11 FROM noted WHERE $11::bytea IS NOT NULL
+             )
+             SELECT up_to, count_clicks($6, $7, $9), CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END
+             FROM noted",
+        )
+        .bind(&flush.epoch)
+        .bind(flush.term)
+        .bind(flush.number)
+        .bind(from.stored())
+        .bind(up_to.stored())
+        .bind(links)
+        .bind(clicks)
+        .bind(up_to != FlushMark::Whole)
+        .bind(flush.interval.number())
+        .bind(&flush.name)
+        .bind(click_rows::packed(details))
+        .fetch_optional(session).await).await?;
+        Ok(written.is_some())
     }
 
     async fn parked(

@@ -8,7 +8,6 @@ mod detail_lock;
 mod detail_room;
 mod details;
 mod history;
-mod ledger;
 mod migrate;
 mod owner_series;
 mod pool;

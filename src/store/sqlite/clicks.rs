@@ -7,10 +7,12 @@ use sqlx::SqliteConnection;
 
 use super::SqliteStore;
 use super::batch::{from_json, to_json};
+use super::counted::{count_clicks, queue_details};
 use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::click_rows;
 use crate::store::{
-    ClickBatch, Clicks, Compacted, CountSnapshot, FlushesSeen, ParkedBatch, RecorderId, StoreError,
+    ClickBatch, ClickDetails, Clicks, Compacted, CountSnapshot, FlushId, FlushMark, FlushesSeen,
+    ParkedBatch, RecorderId, StoreError,
 };
 
 /// Recorder, number, epoch, clicks, tag, interval, packed classes.
@@ -85,6 +87,37 @@ impl Clicks for SqliteStore {
 
     async fn compact(&self) -> Result<Compacted, StoreError> {
         self.compactor.step().await
+    }
+
+    async fn apply_part(
+        &self,
+        flush: &FlushId,
+        from: FlushMark,
+        part: &[(LinkId, u64)],
+        details: &ClickDetails,
+        up_to: FlushMark,
+    ) -> Result<bool, StoreError> {
+        let mut writer = self.writer.get().await?;
+        let mut transaction = writer.begin_immediate().await?;
+        let noted = sqlx::query(
+            "UPDATE data_sets SET flush = ?3, up_to = ?5, flush_name = ?6 WHERE epoch = ?1 AND term = ?2
+             AND (flush = ?3 AND up_to = ?4 AND flush_name = ?6 OR flush < ?3 AND ?4 = 0)",
+        )
+        .bind(&flush.epoch)
+        .bind(flush.term)
+        .bind(flush.number)
+        .bind(from.stored())
+        .bind(up_to.stored())
+        .bind(&flush.name)
+        .execute(&mut *transaction)
+        .await?;
+        if noted.rows_affected() == 0 {
+            return Ok(false);
+        }
+        count_clicks(&mut transaction, part, flush.interval).await?;
+        queue_details(&mut transaction, details, flush.interval, None).await?;
+        transaction.commit().await?;
+        Ok(true)
     }
 
     async fn parked(

@@ -32,7 +32,6 @@ mod compaction;
 mod counted;
 mod detail_room;
 mod details;
-mod ledger;
 mod log;
 mod migrate;
 mod one_row;
@@ -65,7 +64,7 @@ pub struct SqliteStore {
     pub(super) installation: String,
     /// Keeps other processes away. The kernel releases the lock when this process ends, however it ends.
     _lock: File,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 impl SqliteStore {
