@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reqwest::Method;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -43,6 +44,11 @@ async fn a_connection_over_the_limit_is_answered_503_and_closed() {
     };
     assert_eq!(&refused, b"HTTP/1.1 503");
     drop(open);
+    eventually("another connection is accepted", async || {
+        let health = app.request(Method::GET, "/health").send().await;
+        health.is_ok_and(|response| response.status().is_success())
+    })
+    .await;
     eventually("the refused connection is counted", async || {
         app.limit_hits("connections").await >= 1
     })
