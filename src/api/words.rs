@@ -1,4 +1,4 @@
-//! Fields with a fixed set of values, as the OpenAPI document lists them. The words themselves are those of the domain: a
+//! Fields with a fixed set of values, as the OpenAPI document lists them. The words themselves are the words of the domain: a
 //! test compares them.
 
 use serde_json::json;

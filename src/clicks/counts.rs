@@ -78,7 +78,7 @@ struct ShardCounts {
 }
 
 impl Counts {
-    /// Reads from the database, and from Redis where there is one.
+    /// Reads from the database, and from Redis if there is a Redis.
     #[must_use]
     pub fn new(
         store: Store,

@@ -61,7 +61,7 @@ pub enum NeedsToken {
     /// deleted: the header says which
     #[response(
         status = 401,
-        headers(("WWW-Authenticate" = String, description = "`Bearer` where there is no token; otherwise with `error=\"invalid_token\"` and the reason in `error_description`")),
+        headers(("WWW-Authenticate" = String, description = "`Bearer` without a token; otherwise with `error=\"invalid_token\"` and the reason in `error_description`")),
         example = json!({"detail": "Not authenticated"}),
     )]
     NotAuthenticated(ErrorBody),

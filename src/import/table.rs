@@ -33,7 +33,7 @@ impl<R: Read> Table<R> {
     /// Reads the header line of a table. A list of rows that were refused is read as such, whatever the format.
     ///
     /// # Errors
-    /// Where there is none, or where it has not the columns of the format.
+    /// If there is no header line, or if it lacks the columns of the format.
     pub fn of(input: R, encoding: Encoding, format: &'static Format) -> Result<Self, Unreadable> {
         Self::of_text(
             BufReader::with_capacity(READ_AHEAD, Decoded::new(input, encoding)),

@@ -36,7 +36,7 @@ pub trait ClickLimits: Send + Sync {
 
     /// Notes that the clicks from before a link's limit are about to be counted; `counting` is a number of the caller's own.
     /// Returns the number of the counting that is under way, which the caller joins: that one, or one that was begun before.
-    /// `None` where there is nothing to count: they are counted, or the link has no limit.
+    /// `None` if there is nothing to count: they are counted, or the link has no limit.
     async fn begin_counting(&self, link: LinkId, counting: u64) -> Result<Option<u64>, StoreError>;
 
     /// Sets the number of clicks from before a link's limit, which takes effect with it. `false`, and nothing changes, where

@@ -46,8 +46,8 @@ pub trait Clicks: ClickLimits + Series {
     /// No count changes. Clicks of deleted links are dropped.
     async fn compact(&self) -> Result<Compacted, StoreError>;
 
-    /// What [`Store::apply_flush`] does, if the ledger says that the flush was in up to `from`. `false`: it does not, and nothing
-    /// changes.
+    /// What [`Store::apply_flush`] does if the ledger says that the flush is written back up to `from`. `false`: the ledger says
+    /// something else, and nothing changes.
     ///
     /// [`Store::apply_flush`]: super::Store::apply_flush
     async fn apply_part(

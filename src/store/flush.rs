@@ -11,16 +11,16 @@ pub struct FlushId {
     pub term: i64,
     /// Rises by one with every flush of that epoch.
     pub number: i64,
-    /// Unique: where the data set went back unnoticed, a number may come again.
+    /// Unique: if the data set went back unnoticed, a number may come again.
     pub name: String,
-    /// That in which all of its clicks were recorded.
+    /// The interval in which all of its clicks were recorded.
     pub interval: Interval,
 }
 
 /// How far a flush has been written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushMark {
-    /// Nothing more of it may be written back: a later one was started, or its data set is in another term.
+    /// Nothing more of it may be written back: a later flush was started, or its data set is in another term.
     Superseded,
     /// The ledger has another flush under this number: the data set was rolled back.
     OfAnother,

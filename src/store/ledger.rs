@@ -194,15 +194,15 @@ impl Store {
         self.engine.execute(keep).await.map(drop)
     }
 
-    /// Adds one part of a flush to the links and notes in the ledger that the flush is in up to `up_to`, in
-    /// one transaction, where the ledger says that it was in up to `from` ([`FlushMark::Nothing`] where it knows neither
-    /// the flush nor a later one of its epoch) and that its term is still that of its data set. Otherwise nothing changes:
-    /// another instance was faster, or the database crashed and lost what was not durable yet. Returns how far the flush is
-    /// in now: `up_to`, or the mark to go on from, or [`FlushMark::Superseded`], or [`FlushMark::OfAnother`].
+    /// Adds a part of a flush to the links, and notes in the ledger that the flush is written back up to `up_to`, in one
+    /// transaction. It does so only if the ledger says that the flush is written back up to `from` ([`FlushMark::Nothing`] if the
+    /// ledger knows neither the flush nor a later flush of its epoch), and if the term is still the term of its data set. Otherwise
+    /// nothing changes: another instance was faster, or the database crashed and lost what was not durable yet. Returns how far the
+    /// flush is written back now: `up_to`, or the mark to go on from, or [`FlushMark::Superseded`], or [`FlushMark::OfAnother`].
     ///
-    /// `part` has the links above `from` up to `up_to`, in rising order of ids; deleted ones are passed over. `details` are the
-    /// classes of these clicks, as far as they are noted. Only the
-    /// last part, with [`FlushMark::Whole`], is durable when this returns, and with it all parts before.
+    /// `part` has the links above `from` up to `up_to`, in rising order of ids; deleted links are passed over. `details` are the
+    /// classes of these clicks, as far as they are noted. Only the last part, with [`FlushMark::Whole`], is durable when this
+    /// returns, and with it all earlier parts.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -280,7 +280,7 @@ impl Store {
 
     /// The moment up to which all clicks are written back that Redis was given: the earliest of those of the data sets with
     /// these tags that are in use, or that may still have clicks to write back. It is that of a data set's beginning where no
-    /// later one is noted; `None` where there is no such data set.
+    /// later one is noted; `None` if there is no such data set.
     ///
     /// # Errors
     /// [`StoreError`].

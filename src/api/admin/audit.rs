@@ -63,7 +63,7 @@ impl AuditEntryBody {
 pub(in crate::api) struct AuditBody {
     /// The entries, newest first.
     entries: Vec<AuditEntryBody>,
-    /// `before` of the next page, where there is one.
+    /// `before` of the next page, if there is a next page.
     #[schema(required = true, example = 21)]
     next: Option<i64>,
 }

@@ -21,7 +21,7 @@ use crate::http::{ApiError, Json, QueryOf};
 pub(in crate::api) struct RemovalsBody {
     /// The removals, newest first.
     removals: Vec<RemovalBody>,
-    /// `before` of the next page, where there is one.
+    /// `before` of the next page, if there is a next page.
     #[schema(required = true, example = 7)]
     next: Option<i64>,
 }

@@ -63,7 +63,7 @@ impl ReportBody {
 pub(in crate::api) struct ReportsBody {
     /// The reports, newest first.
     reports: Vec<ReportBody>,
-    /// `before` of the next page, where there is one.
+    /// `before` of the next page, if there is a next page.
     #[schema(required = true, example = 5)]
     next: Option<i64>,
 }

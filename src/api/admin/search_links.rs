@@ -66,7 +66,7 @@ impl SeenLinkBody {
 pub(in crate::api) struct SeenLinksBody {
     /// The links, newest first: a page may have fewer than asked for, although others follow.
     links: Vec<SeenLinkBody>,
-    /// `before` of the next page, where there is one.
+    /// `before` of the next page, if there is a next page.
     #[schema(required = true, example = 12)]
     next: Option<i64>,
 }

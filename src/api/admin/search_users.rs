@@ -55,7 +55,7 @@ impl SeenUserBody {
 pub(in crate::api) struct SeenUsersBody {
     /// The accounts, newest first: a page may have fewer than asked for, although others follow.
     users: Vec<SeenUserBody>,
-    /// `before` of the next page, where there is one.
+    /// `before` of the next page, if there is a next page.
     #[schema(required = true, example = 3)]
     next: Option<i64>,
 }

@@ -129,7 +129,7 @@ fn the_file_is_what_handlers_and_types_say() {
     }
     assert!(
         generated == DOCUMENT,
-        "src/api/openapi.json: write it with UPDATE=1 cargo test --lib api::document"
+        "src/api/openapi.json: write it with UPDATE=1 cargo test --lib the_file_is_what"
     );
 }
 

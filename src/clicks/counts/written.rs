@@ -2,7 +2,7 @@
 //!
 //! A response with such a count names a moment: every click that was answered before that moment is counted. Later ones may
 //! be counted, too: while Redis is away, clicks go to the journal, which is in the database. The moment is read first, so
-//! that the counts are never older than it says. It is before every click that is in the memory of this instance alone; of
+//! that the counts are never older than it says. It is before every click that is only in the memory of this instance; of
 //! the memory of other instances nothing is known.
 
 use std::collections::{BTreeMap, HashMap};

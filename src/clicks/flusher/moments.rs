@@ -10,7 +10,7 @@ use crate::shared_redis::Term;
 use crate::store::StoreError;
 
 impl Flusher {
-    /// Notes the moment before a flush that is written back, at once where clicks were written back. Where there is none now, the next one is noted at once.
+    /// Notes the moment before a flush that is written back, at once if clicks were written back. If there is no moment now, the next moment is noted at once.
     pub(super) async fn note_moment(
         &self,
         shard: Shard,

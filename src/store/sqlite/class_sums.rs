@@ -99,7 +99,7 @@ impl ClassSums {
         Ok(true)
     }
 
-    /// Sums up what an earlier process took, or what waits; `None` where there is nothing.
+    /// Sums up what an earlier process took, or what waits; `None` if there is nothing.
     async fn start(&self) -> Result<Option<Summing>, StoreError> {
         let added: Option<i64> = sqlx::query_scalar("SELECT added FROM click_details_summing")
             .fetch_one(&mut *self.log.background().await?)

@@ -88,7 +88,7 @@ impl Compactor {
         Ok(compacted)
     }
 
-    /// Sums up the compaction that is under way or, where there is none, all that is in the journal.
+    /// Sums up the compaction that is under way or, if there is no compaction, all that is in the journal.
     async fn start(&self) -> Result<Option<Compaction>, StoreError> {
         let Some((number, up_to)) = self.newest_compaction().await? else {
             return Ok(None);

@@ -41,7 +41,7 @@ const PAGES: u64 = 4_096;
 /// The pause after a restart, as a multiple of its duration: fewer than one redirect in a hundred waits for a restart.
 const PAUSE_FACTOR: u32 = 100;
 
-/// Pages past which the log restarts in any case, where there is space: 256 MiB.
+/// Pages past which the log restarts in any case, if there is space: 256 MiB.
 const MAX_PAGES: u64 = 65_536;
 
 /// The same, however little space there is: 256 KiB.

@@ -20,7 +20,7 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    /// Creates the file where there is none, readable by its owner alone: it holds e-mail addresses and password hashes.
+    /// Creates the file if it is missing, readable only by its owner: it holds e-mail addresses and password hashes.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         // A new file is open nowhere else: otherwise closing it would take SQLite's locks from other connections of
         // this process.
