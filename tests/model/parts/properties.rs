@@ -84,6 +84,10 @@ pub(super) fn all() -> Vec<Property<World>> {
                     })
             },
         ),
+        Property::sometimes(
+            "a count is read of rows and parts",
+            |world: &World, state: &State| world.reads == 0 || state.books.has_read_both,
+        ),
         Property::sometimes("every click is in rows", |world: &World, state: &State| {
             state.batches.len() == usize::from(world.batches) && is_merged(state)
         }),

@@ -116,6 +116,8 @@ pub(super) fn read_database(world: &World, state: &mut State) -> Option<()> {
     if of_owner != of_links {
         broken.push(Broken::OwnerSumIsWrong);
     }
+    let has_rows = of_rows.links.iter().any(|rows| rows.count > 0);
+    state.books.has_read_both |= has_rows && !of_parts.parts.is_empty();
     for broken in broken {
         state.breaks(broken);
     }

@@ -238,6 +238,8 @@ pub struct Books {
     pub has_redis_lost: bool,
     /// How often Redis went back.
     pub slips: u8,
+    /// Whether a count was read of rows and parts.
+    pub has_read_both: bool,
     pub broken: Vec<Broken>,
 }
 

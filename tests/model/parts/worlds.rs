@@ -70,8 +70,8 @@ impl World {
     pub const ALL: &[(&str, Self, usize, usize)] = &[
         ("two flushers of parts", Self::FLUSHERS, 100, 100),
         ("two merges", Self::MERGERS, 100, 100),
-        ("readers of parts", Self::READERS, 17, 22),
-        ("deleted links with parts", Self::DELETES, 17, 22),
+        ("readers of parts", Self::READERS, 100, 100),
+        ("deleted links with parts", Self::DELETES, 100, 100),
         ("Redis fails between pieces", Self::FAULTS, 16, 100),
         (
             "Redis fails between pieces that are read",
