@@ -1,6 +1,6 @@
 //! The click protocol as a model, checked exhaustively. Run with `--nocapture`, each check says how many states it saw.
 
-use shunt_model::{Checked, changes, grants, pipeline};
+use shunt_model::{Checked, changes, grants, parts, pipeline};
 
 /// More steps than any way through the worlds that are checked to their ends.
 const TO_THE_END: usize = 100;
@@ -124,6 +124,28 @@ fn a_deleted_link_is_followed_only_as_documented_in_every_state_that_there_is() 
 #[test]
 fn every_part_of_the_rule_of_deletions_that_is_switched_off_is_found_by_its_property() {
     for mutation in changes::Mutation::ALL {
+        let (property, world) = mutation.breaks();
+        is_found(
+            &format!("{mutation:?}"),
+            property,
+            &world.check(OF_MUTATIONS, Some(property)),
+        );
+    }
+}
+
+#[test]
+fn clicks_are_appended_merged_and_read_exactly_in_every_state_that_so_many_steps_reach() {
+    for (name, world, depth, long) in parts::World::ALL {
+        keeps_its_rules(
+            name,
+            &world.check(if is_long() { *long } else { *depth }, None),
+        );
+    }
+}
+
+#[test]
+fn every_part_of_the_rules_of_parts_and_merge_that_is_switched_off_is_found_by_its_property() {
+    for mutation in parts::Mutation::ALL {
         let (property, world) = mutation.breaks();
         is_found(
             &format!("{mutation:?}"),

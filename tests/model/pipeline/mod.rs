@@ -24,6 +24,7 @@ mod worlds;
 pub use actions::Action;
 pub use mutations::Mutation;
 pub use properties::Broken;
+pub(crate) use state::Set;
 pub use state::State;
 
 use stateright::{Model, Property};
