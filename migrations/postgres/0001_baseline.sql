@@ -306,6 +306,20 @@ $$;
 
 -- # Counts
 
+-- The clicks of an interval in one number, so that a list of them takes 8 bytes each: the interval, the place of a digit in
+-- base 2^31, and the digit. Only what has more than 2^31 clicks takes several.
+CREATE FUNCTION points_of(of_interval integer, clicks bigint) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN clicks < 2147483648 THEN ARRAY[of_interval::bigint << 33 | clicks]
+        ELSE ARRAY[of_interval::bigint << 33 | (clicks & 2147483647), of_interval::bigint << 33 | 2147483648 | (clicks >> 31 & 2147483647),
+            of_interval::bigint << 33 | 4294967296 | (clicks >> 62)] END;
+$$;
+CREATE FUNCTION interval_of(point bigint) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (point >> 33)::integer;
+$$;
+CREATE FUNCTION clicks_of(point bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (point & 2147483647) << (31 * (point >> 31 & 3)::integer);
+$$;
+
 -- Clicks have a narrow table of their own. Writing them back copies some 50 bytes instead of a whole link with its
 -- target, and with half of every page left free it nearly always stays in its page and touches no index.
 -- A link that was never clicked has no row. No foreign key: checking it would lock the link at every first
@@ -313,179 +327,241 @@ $$;
 CREATE TABLE link_clicks (
     link_id     bigint PRIMARY KEY,
     clicks      bigint  NOT NULL CHECK (clicks >= 0),
-    -- The newest interval, and the clicks in it; older ones are in link_series. A count with which a link was made belongs to
-    -- the interval in which the link was made.
+    -- The newest interval, and the clicks in it. A count with which a link was made belongs to the interval in which the
+    -- link was made.
     interval    integer NOT NULL,
-    in_interval bigint  NOT NULL
+    -- Set by the deletion of the link, under the lock on this row: clicks that come later are dropped.
+    is_deleted  boolean NOT NULL DEFAULT false,
+    in_interval bigint  NOT NULL,
+    -- Older intervals as points, in no order: clicks that come late are a point more of their interval. Sixteen become a row
+    -- of link_series.
+    past        bigint[]
 )
 -- Counts are updated in their pages, which are cleaned as they are read. What is left grows with the table; a fifth of
 -- millions of rows, the default, would be many pages more to cache.
 WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
--- The sums of a link's older intervals. So a flush writes one row of link_clicks, and moves a sum here when an interval ends.
+-- Points of a link's older intervals, also in no order; `newest` is the newest interval of them.
 CREATE TABLE link_series (
-    link_id  bigint  NOT NULL,
-    interval integer NOT NULL,
-    clicks   bigint  NOT NULL CHECK (clicks >= 0),
-    PRIMARY KEY (link_id, interval)
+    link_id bigint   NOT NULL,
+    newest  integer  NOT NULL,
+    points  bigint[] NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX link_series_newest ON link_series (link_id, newest);
 
--- Moves the sum of the interval that ends.
-CREATE FUNCTION link_interval_ends() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    INSERT INTO link_series (link_id, interval, clicks) VALUES (OLD.link_id, OLD.interval, OLD.in_interval)
-    ON CONFLICT (link_id, interval) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
-    RETURN NEW;
-END
+-- The clicks of a link by interval, without those in parts; an interval may come several times.
+CREATE FUNCTION merged_points(of_link bigint, begin_at integer) RETURNS TABLE (at integer, clicks bigint)
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT interval_of(point), clicks_of(point) FROM link_series, unnest(points) AS point WHERE link_id = of_link AND newest >= begin_at
+    UNION ALL
+    SELECT interval_of(point), clicks_of(point) FROM link_clicks, unnest(past) AS point WHERE link_id = of_link
+    UNION ALL
+    SELECT interval, in_interval FROM link_clicks WHERE link_id = of_link;
 $$;
-CREATE TRIGGER link_interval_ends BEFORE UPDATE OF interval ON link_clicks
-    FOR EACH ROW WHEN (NEW.interval <> OLD.interval AND OLD.in_interval > 0) EXECUTE FUNCTION link_interval_ends();
 
--- Adds clicks of one interval to links, each named once, and to the sums of their owners. In rising order of ids, so that
--- compaction and flushes, also of several instances, do not deadlock. One look at `links` for each row: what is added
--- for a deleted link is taken back. Returns the number of links.
-CREATE FUNCTION count_clicks(ids bigint[], counts bigint[], of_interval integer) RETURNS bigint LANGUAGE plpgsql AS $$
+-- Adds clicks of one interval to links and to the sums of their owners. The links are in rising order, each once, so
+-- that writers do not deadlock. Clicks of deleted links are dropped. Returns the number of links that were added to.
+-- The settings keep the order of the rows: no other plan than a look-up of each goes by it.
+CREATE FUNCTION add_clicks(ids bigint[], counts bigint[], owners bigint[], of_interval integer) RETURNS bigint
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    gone bigint[];
+    added   bigint[];
+    ended   bigint[];
+    missing bigint[];
+    made    bigint[];
+    gone    bigint[];
+    again   bigint[];
 BEGIN
-    WITH added AS (
-        INSERT INTO link_clicks (link_id, clicks, interval, in_interval)
-        SELECT id, n, of_interval, n FROM unnest(ids, counts) AS pair (id, n) ORDER BY id
-        ON CONFLICT (link_id) DO UPDATE SET
-            clicks = link_clicks.clicks + excluded.clicks,
-            interval = greatest(link_clicks.interval, excluded.interval),
+    WITH sums AS MATERIALIZED (
+        SELECT id, n, owner FROM unnest(ids, counts, owners) AS triple (id, n, owner)
+    ),
+    updated AS (
+        UPDATE link_clicks AS counted SET
+            clicks = counted.clicks + n,
+            interval = greatest(counted.interval, of_interval),
             in_interval = CASE
-                WHEN link_clicks.interval = excluded.interval THEN link_clicks.in_interval + excluded.clicks
-                WHEN link_clicks.interval < excluded.interval THEN excluded.clicks
-                ELSE link_clicks.in_interval
+                WHEN of_interval = counted.interval THEN counted.in_interval + n
+                WHEN of_interval > counted.interval THEN n
+                ELSE counted.in_interval
+            END,
+            past = CASE
+                WHEN of_interval < counted.interval THEN counted.past || points_of(of_interval, n)
+                WHEN of_interval > counted.interval AND counted.in_interval > 0
+                    THEN counted.past || points_of(counted.interval, counted.in_interval)
+                ELSE counted.past
             END
-        RETURNING link_id, interval
-    )
-    INSERT INTO link_series (link_id, interval, clicks)
-    SELECT link_id, of_interval, n FROM added JOIN unnest(ids, counts) AS pair (id, n) ON id = link_id
-    WHERE added.interval > of_interval
-    ON CONFLICT (link_id, interval) DO UPDATE SET clicks = link_series.clicks + excluded.clicks;
-    -- A statement of its own: its snapshot is younger than the locks on these rows, for which a deletion of a link waits, too.
-    -- So a link is either seen here, and its deletion sees these clicks, or is deleted, and has no part in the sums.
-    WITH owned AS MATERIALIZED (
-        SELECT id, n, (SELECT owner_id FROM links WHERE links.id = pair.id) AS owner_id FROM unnest(ids, counts) AS pair (id, n)
+        FROM sums WHERE counted.link_id = id AND NOT counted.is_deleted
+        RETURNING link_id, owner, n, cardinality(past) >= 16 AS has_ended
     ),
     logged AS (
         INSERT INTO owner_series_log (owner_id, interval, clicks)
-        SELECT owner_id, of_interval, sum(n) FROM owned WHERE owner_id IS NOT NULL GROUP BY owner_id
+        SELECT owner, of_interval, sum(n) FROM updated GROUP BY owner
     )
-    SELECT array_agg(id) INTO gone FROM owned WHERE owner_id IS NULL;
-    IF gone IS NOT NULL THEN
-        DELETE FROM link_series WHERE link_id = ANY (gone);
-        DELETE FROM link_clicks WHERE link_id = ANY (gone);
+    SELECT array_agg(link_id), array_agg(link_id) FILTER (WHERE has_ended) INTO added, ended FROM updated;
+    IF ended IS NOT NULL THEN
+        INSERT INTO link_series (link_id, newest, points)
+        SELECT link_id, (SELECT max(interval_of(point)) FROM unnest(past) AS point), past FROM link_clicks WHERE link_id = ANY (ended);
+        UPDATE link_clicks SET past = NULL WHERE link_id = ANY (ended);
     END IF;
-    RETURN cardinality(ids) - coalesce(cardinality(gone), 0);
+    IF cardinality(ids) = coalesce(cardinality(added), 0) THEN
+        RETURN cardinality(ids);
+    END IF;
+    missing := ARRAY(SELECT unnest(ids) EXCEPT SELECT unnest(added) ORDER BY 1);
+    WITH begun AS (
+        INSERT INTO link_clicks (link_id, clicks, interval, in_interval)
+        SELECT id, n, of_interval, n FROM unnest(ids, counts) AS pair (id, n) WHERE id = ANY (missing) ORDER BY id
+        ON CONFLICT (link_id) DO NOTHING RETURNING link_id
+    )
+    SELECT array_agg(link_id) INTO made FROM begun;
+    -- Statements of their own: their snapshots are younger than the locks on the new rows, for which a deletion of a link
+    -- waits, too. So a link is either seen here, and its deletion sees these clicks, or is deleted, and has no part in the sums.
+    gone := ARRAY(SELECT new_row.id FROM unnest(made) AS new_row (id) WHERE (SELECT true FROM links WHERE links.id = new_row.id) IS NULL);
+    IF cardinality(gone) > 0 THEN
+        DELETE FROM link_clicks WHERE link_id = ANY (gone);
+        made := ARRAY(SELECT unnest(made) EXCEPT SELECT unnest(gone));
+    END IF;
+    INSERT INTO owner_series_log (owner_id, interval, clicks)
+    SELECT owner, of_interval, sum(n) FROM unnest(ids, counts, owners) AS triple (id, n, owner) WHERE id = ANY (made) GROUP BY owner;
+    -- Rows that another writer made meanwhile. Those of deleted links are no such rows.
+    again := ARRAY(
+        SELECT link_id FROM link_clicks
+        WHERE link_id = ANY (ARRAY(SELECT unnest(missing) EXCEPT SELECT unnest(made) EXCEPT SELECT unnest(gone))) AND NOT is_deleted);
+    IF cardinality(again) > 0 THEN
+        RETURN coalesce(cardinality(added), 0) + coalesce(cardinality(made), 0) + (
+            SELECT add_clicks(array_agg(id ORDER BY id), array_agg(n ORDER BY id), array_agg(owner ORDER BY id), of_interval)
+            FROM unnest(ids, counts, owners) AS triple (id, n, owner) WHERE id = ANY (again));
+    END IF;
+    RETURN coalesce(cardinality(added), 0) + coalesce(cardinality(made), 0);
+END
+$$;
+
+-- The same for links whose owners the caller does not know.
+CREATE FUNCTION count_clicks(ids bigint[], counts bigint[], of_interval integer) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (
+        SELECT add_clicks(array_agg(id ORDER BY id), array_agg(n ORDER BY id), array_agg(owner_id ORDER BY id), of_interval) FROM (
+            SELECT id, n, (SELECT owner_id FROM links WHERE links.id = pair.id) AS owner_id FROM unnest(ids, counts) AS pair (id, n)
+        ) AS owned WHERE owner_id IS NOT NULL);
+END
+$$;
+
+-- # Parts
+
+-- Clicks of one interval that are not added to links yet, by bands of links: a band is 2^level ids wide, and `band` is its first
+-- id times 32, and its level. A writer makes a band narrower until it has at most 128 links, or is 128 ids wide. So the parts that
+-- may have the clicks of a link are found by one key for each level, and few links make few parts.
+CREATE TABLE click_parts (
+    band     bigint   NOT NULL,
+    interval integer  NOT NULL,
+    -- Rising ids, less the first id of the band; their clicks; their owners, or one owner for all of them.
+    links    integer[] NOT NULL,
+    clicks   bigint[]  NOT NULL,
+    owners   bigint[]  NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+-- Some 2 KB stay in the row: neither compressed nor moved.
+ALTER TABLE click_parts ALTER links SET STORAGE PLAIN, ALTER clicks SET STORAGE PLAIN, ALTER owners SET STORAGE PLAIN;
+CREATE INDEX click_parts_band ON click_parts (band);
+
+-- The bands that may have a link. Writers know these levels, too.
+CREATE FUNCTION bands_of(link bigint) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT ARRAY[(link >> 7 << 12) + 7, (link >> 10 << 15) + 10, (link >> 13 << 18) + 13, (link >> 16 << 21) + 16, (link >> 19 << 24) + 19,
+        (link >> 22 << 27) + 22, (link >> 25 << 30) + 25, (link >> 28 << 33) + 28, (link >> 31 << 36) + 31];
+$$;
+
+-- The clicks of a link that are in parts. width_bucket is a binary search for its place in the part.
+CREATE FUNCTION points_in_parts(of_link bigint) RETURNS TABLE (at integer, clicks bigint) LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT interval, part.clicks[place] FROM click_parts AS part
+    CROSS JOIN LATERAL (SELECT width_bucket((of_link - (band >> 5))::integer, links) AS place OFFSET 0) AS found
+    WHERE band = ANY (bands_of(of_link)) AND links[place] = of_link - (band >> 5);
+$$;
+
+-- Inserts the clicks of one interval as parts: `bands`, and the place behind the last link of each in the other lists.
+CREATE FUNCTION insert_parts(
+    bands bigint[], ends integer[], of_interval integer, ids integer[], counts bigint[], owners_of bigint[])
+RETURNS void LANGUAGE sql AS $$
+    INSERT INTO click_parts (band, interval, links, clicks, owners)
+    SELECT part.band, of_interval, ids[first_place:last_place], counts[first_place:last_place],
+        CASE WHEN owners_of IS NULL THEN ARRAY(
+                SELECT coalesce((SELECT owner_id FROM links WHERE id = (part.band >> 5) + link), 0) FROM unnest(ids[first_place:last_place]) AS link)
+            WHEN cardinality(owners_of) = 1 THEN owners_of ELSE owners_of[first_place:last_place] END
+    FROM (
+        SELECT list.band, coalesce(lag(list.last_place) OVER (ORDER BY list.last_place), 0) + 1 AS first_place, list.last_place
+        FROM unnest(bands, ends) AS list (band, last_place)
+    ) AS part;
+$$;
+
+-- Adds up to so many parts of these bands to links, all of one interval. Returns how many parts, links and clicks that were.
+CREATE FUNCTION merge_parts(
+    of_bands bigint[], at_most integer, OUT part_count bigint, OUT link_count bigint, OUT click_count bigint)
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    of_interval integer := (SELECT min(interval) FROM click_parts WHERE band = ANY (of_bands));
+    ids         bigint[];
+    counts      bigint[];
+    owners_of   bigint[];
+BEGIN
+    WITH taken AS (
+        DELETE FROM click_parts WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM click_parts WHERE band = ANY (of_bands) AND interval = of_interval LIMIT at_most))
+        RETURNING band, links, clicks, owners
+    ),
+    sums AS MATERIALIZED (
+        SELECT (band >> 5) + link AS id, sum(n)::bigint AS n, min(coalesce(owner, owners[1])) AS owner
+        FROM taken, unnest(links, clicks, owners) AS triple (link, n, owner) GROUP BY 1 ORDER BY 1
+    )
+    SELECT (SELECT count(*) FROM taken), array_agg(id), array_agg(n), array_agg(owner), coalesce(sum(n), 0)::bigint
+    INTO part_count, ids, counts, owners_of, click_count FROM sums;
+    link_count := CASE WHEN part_count > 0 THEN add_clicks(ids, counts, owners_of, of_interval) ELSE 0 END;
 END
 $$;
 
 -- # The journal
 
--- Batches of clicks that are not in the counts yet. Parked ones may also be in Redis and do not count.
+-- Batches of clicks that may also be in Redis and do not count. Other batches are parts from the beginning.
 --
--- The journal and its marks are nearly empty at all times, and their dead rows are what a reading has to pass: a share
--- of their size says nothing, so a thousand dead rows are enough for a vacuum, which does not pause at its work. It never cuts
--- off empty pages at the end: that takes a lock that appends would wait for, and the next second needs the pages again.
-CREATE TABLE click_journal (
+-- The table is nearly empty at all times, and its dead rows are what a reading has to pass: a share of its size says nothing.
+CREATE TABLE parked_batches (
     recorder bigint   NOT NULL,
     number   bigint   NOT NULL,
-    parked   boolean  NOT NULL,
-    -- The epoch of the Redis data set that a parked batch may be in.
-    epoch    text,
+    -- That of the Redis data set that the batch may be in.
+    epoch    text     NOT NULL,
     interval integer  NOT NULL,
     link_ids bigint[] NOT NULL,
     clicks   bigint[] NOT NULL,
+    owners   bigint[] NOT NULL DEFAULT '{}',
     -- Packed classes; NULL if no class of the batch is known.
     details  bytea,
     PRIMARY KEY (recorder, number)
 )
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
--- Every reading of counts asks whether batches are parked, however long the journal is. Other batches cost nothing.
-CREATE INDEX click_journal_parked ON click_journal (recorder, number) WHERE parked;
 
--- The newest number of each recorder that left the journal. The journal itself refuses a batch that it has. A mark is a new
+-- The numbers of batches that the database got, of which the newest of each recorder is kept. A mark is a new
 -- row, found from its upper end, so old rows cost an append nothing and an append leaves no dead row behind: while another
 -- session holds a snapshot (pg_dump), no old version of an updated row could go, and each append would walk all of them.
 CREATE TABLE journal_marks (
-    recorder     bigint NOT NULL,
-    number       bigint NOT NULL,
-    compacted_at bigint NOT NULL DEFAULT now_micros(),
+    recorder  bigint NOT NULL,
+    number    bigint NOT NULL,
+    noted_at  bigint NOT NULL DEFAULT now_micros(),
     PRIMARY KEY (recorder, number)
 )
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
--- Compaction asks for the newest ones.
-CREATE INDEX journal_marks_compacted_at ON journal_marks (compacted_at);
 
-CREATE FUNCTION journal_left() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+-- Notes a batch, once; returns whether it was noted now. The primary key is the lock: a repetition waits at it until the original
+-- is committed or gone.
+CREATE FUNCTION is_new_batch(of_recorder bigint, with_number bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO journal_marks (recorder, number) SELECT recorder, max(number) FROM gone GROUP BY recorder
-    ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER journal_left AFTER DELETE ON click_journal REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION journal_left();
-
--- Appends a batch, once. The primary key of the journal is the lock: a repetition waits at it until the original is committed or
--- gone. Once it is committed, the batch may be compacted already, too late for the snapshot of the INSERT. The next statement has
--- a younger one (READ COMMITTED), which shows the mark that compaction left.
-CREATE FUNCTION append_clicks(
-    of_recorder bigint, with_number bigint, parked_in text, ids bigint[], counts bigint[], of_interval integer, with_details bytea)
-RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO click_journal (recorder, number, parked, epoch, link_ids, clicks, interval, details)
-    SELECT of_recorder, with_number, parked_in IS NOT NULL, parked_in, ids, counts, of_interval, with_details
-    WHERE NOT EXISTS (SELECT FROM click_journal WHERE recorder = of_recorder AND number >= with_number)
-      AND NOT EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number >= with_number)
+    INSERT INTO journal_marks (recorder, number)
+    SELECT of_recorder, with_number
+    WHERE NOT EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number >= with_number)
     ON CONFLICT (recorder, number) DO NOTHING;
-    IF FOUND AND EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number >= with_number) THEN
-        DELETE FROM click_journal WHERE recorder = of_recorder AND number = with_number;
-    END IF;
-END
-$$;
-
--- Compacts batches of the journal, interval by interval, and queues their classes. Returns how many batches, links and clicks that were. Both settings
--- keep the plan from reading the whole journal, whose dead rows are many while another session holds a snapshot.
-CREATE FUNCTION compact_batches(
-    recorders bigint[], numbers bigint[], OUT batch_count bigint, OUT link_count bigint, OUT click_count bigint)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off AS $$
-DECLARE
-    step record;
-BEGIN
-    INSERT INTO click_detail_queue (interval, details)
-    SELECT interval, details FROM click_journal
-    WHERE (recorder, number) IN (SELECT * FROM unnest(recorders, numbers)) AND details IS NOT NULL;
-    batch_count := 0;
-    link_count := 0;
-    click_count := 0;
-    FOR step IN
-        WITH taken AS (
-            DELETE FROM click_journal WHERE (recorder, number) IN (SELECT * FROM unnest(recorders, numbers))
-            RETURNING interval, link_ids, clicks
-        ),
-        sums AS (
-            SELECT interval, id, sum(n)::bigint AS n FROM taken, unnest(link_ids, clicks) AS pair (id, n) GROUP BY interval, id
-        )
-        SELECT interval, array_agg(id ORDER BY id) AS ids, array_agg(n ORDER BY id) AS counts, sum(n)::bigint AS total,
-            (SELECT count(*) FROM taken) AS batches,
-            -- A second interval begins with the first ids again: another writer may wait for one of them with a later one.
-            CASE WHEN (SELECT min(interval) < max(interval) FROM taken) THEN (SELECT array_agg(id) FROM sums) END AS all_ids
-        FROM sums GROUP BY interval ORDER BY interval
-    LOOP
-        IF batch_count = 0 AND step.all_ids IS NOT NULL THEN
-            PERFORM FROM link_clicks WHERE link_id = ANY (step.all_ids) ORDER BY link_id FOR UPDATE;
-        END IF;
-        batch_count := step.batches;
-        link_count := link_count + count_clicks(step.ids, step.counts, step.interval);
-        click_count := click_count + step.total;
-    END LOOP;
+    -- A newer mark may have replaced that of the original, too late for the snapshot of the INSERT. The next statement has a
+    -- younger one (READ COMMITTED).
+    RETURN FOUND AND NOT EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number > with_number);
 END
 $$;
 
@@ -557,7 +633,8 @@ BEGIN
             SELECT id, n,
                 (SELECT coalesce(max_clicks, 9223372036854775807) FROM links WHERE links.id = pair.id) AS max_clicks,
                 (SELECT clicks_before + granted FROM link_limits WHERE link_id = pair.id) AS granted_before,
-                (SELECT clicks FROM link_clicks WHERE link_id = pair.id) AS counted_before
+                (SELECT clicks FROM link_clicks WHERE link_id = pair.id)
+                    + coalesce((SELECT sum(clicks) FROM points_in_parts(pair.id)), 0) AS counted_before
             FROM unnest(ids, counts) AS pair (id, n)
         ),
         states AS (
@@ -602,7 +679,7 @@ $$;
 
 -- # Sums by owner
 
--- Sums over all links of an account: clicks by interval, as in link_series and link_clicks, and the clicks of known bots among
+-- Sums over all links of an account: clicks by interval, as in link_series and link_clicks (those in parts are not in them), and the clicks of known bots among
 -- them, as in link_bots. Writers add rows to owner_series_log and so never wait for each other; a job adds those up
 -- in owner_series. A sum is that of both tables. No sum is below 0, but a row may be until the log is added up.
 CREATE TABLE owner_series (
@@ -624,16 +701,13 @@ WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 CREATE INDEX owner_series_log_owner ON owner_series_log (owner_id);
 
 -- A link that is deleted leaves the sums with all of its clicks. Its row in link_clicks is locked first, and made if it is
--- missing: who adds clicks at this moment is waited for, or waits.
+-- missing: who adds clicks at this moment is waited for, or waits. Clicks in parts are in no sum yet, and will be dropped.
 CREATE FUNCTION owner_series_less() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    INSERT INTO link_clicks (link_id, clicks, interval, in_interval) VALUES (OLD.id, 0, 0, 0) ON CONFLICT (link_id) DO NOTHING;
-    PERFORM FROM link_clicks WHERE link_id = OLD.id FOR UPDATE;
+    INSERT INTO link_clicks (link_id, clicks, interval, in_interval, is_deleted) VALUES (OLD.id, 0, 0, 0, true)
+    ON CONFLICT (link_id) DO UPDATE SET is_deleted = true;
     INSERT INTO owner_series_log (owner_id, interval, clicks)
-    SELECT OLD.owner_id, at, -sum(n) FROM (
-        SELECT interval AS at, clicks AS n FROM link_series WHERE link_id = OLD.id
-        UNION ALL SELECT interval, in_interval FROM link_clicks WHERE link_id = OLD.id
-    ) AS points WHERE n > 0 GROUP BY at;
+    SELECT OLD.owner_id, at, -sum(clicks) FROM merged_points(OLD.id, 0) WHERE clicks > 0 GROUP BY at;
     RETURN OLD;
 END
 $$;
@@ -880,6 +954,8 @@ CREATE TABLE data_sets (
     flush          bigint NOT NULL DEFAULT 0,
     flush_name     text   NOT NULL DEFAULT '',
     up_to          bigint NOT NULL DEFAULT 0,
+    -- Up to which flush no part is left: flushes wait if they are too far ahead of it.
+    merged_flush   bigint NOT NULL DEFAULT 0,
     -- The moment up to which all clicks that the data set was given are written back: answers name it while Redis is away.
     written_up_to  bigint,
     began_at       bigint NOT NULL DEFAULT now_micros(),
@@ -896,7 +972,7 @@ CREATE INDEX data_sets_newest ON data_sets (tag, term);
 CREATE TABLE locks (
     name text PRIMARY KEY
 );
-INSERT INTO locks (name) VALUES ('owner series');
+INSERT INTO locks (name) VALUES ('owner series'), ('merging');
 
 -- Into how many shards the data sets of a Redis Cluster are divided, for each prefix of keys: all instances have the same
 -- number, and former data sets are written back before the number changes.

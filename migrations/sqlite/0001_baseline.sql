@@ -243,6 +243,7 @@ CREATE TABLE click_journal (
 ) STRICT, WITHOUT ROWID;
 -- Every reading of counts asks whether batches are parked, however long the journal is. Other batches cost nothing.
 CREATE INDEX click_journal_parked ON click_journal (recorder, number) WHERE parked;
+CREATE VIEW parked_batches AS SELECT * FROM click_journal WHERE parked;
 
 -- The newest batch of every recorder that is no longer in the journal.
 CREATE TABLE click_recorders (

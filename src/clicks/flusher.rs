@@ -4,6 +4,7 @@
 //! started, and the ledger (rule 4 in [`crate::clicks`]) makes repeated work harmless. The lease in Redis only avoids double
 //! work.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use self::turns::{Readers, Writers};
 use crate::clicks::Pace;
 use crate::domain::{Clock, LinkId, Shard};
 use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, random_id, scripts};
-use crate::store::{ClickDetails, DetailSums, FlushId, FlushMark, Store, StoreError};
+use crate::store::{ClickDetails, DetailSums, FlushId, FlushMark, MergeRound, Store, StoreError};
 
 mod begin;
 mod lease;
@@ -29,18 +30,11 @@ mod turns;
 /// How long an instance has the lease on flushing without extending it.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// How long the journal is compacted before the flush goes on to Redis.
-const COMPACTION_LIMIT: Duration = Duration::from_secs(2);
+/// Links per transaction, which bounds how long a core is kept busy; `load/scale --only pending` measures it.
+const LINKS_PER_STEP: usize = 2_000;
 
-/// A flush of more links is large: it is written back with shorter pauses.
-const LARGE: usize = 100_000;
-
-/// Links per transaction, which bounds how long rows stay locked and a core is kept busy; `load/scale --only pending` measures it.
-const LINKS_PER_STEP: usize = 250;
-
-/// The longest pause after a transaction, as a multiple of its duration: of a flush that is small, and of one that is large.
+/// The longest pause after a transaction, as a multiple of its duration.
 const LONGEST_PAUSE: f64 = 3.0;
-const LONGEST_PAUSE_OF_LARGE: f64 = 1.0;
 
 /// Writes clicks back to the links.
 pub struct Flusher {
@@ -63,9 +57,6 @@ pub struct FlushOutcome {
     pub done: Vec<Shard>,
     /// Whether another instance flushes some shard.
     pub is_shared: bool,
-    /// How long clicks were being written to the database, of several shards at once counted once. Waits for Redis are left
-    /// out: a slow shard delays the next flush of the others no more than that.
-    pub busy: Duration,
     /// The last failure.
     pub failure: Option<FlushError>,
 }
@@ -95,6 +86,8 @@ enum ShardFlush {
     Others,
     /// The data set is in a later term on another server, which has its clicks.
     Elsewhere,
+    /// Too many flushes are to be merged first.
+    Waiting,
 }
 
 /// Why a flush stopped; the next flush goes on there.
@@ -122,22 +115,21 @@ impl Flusher {
         }
     }
 
-    /// Writes back the journal, then all shards of Redis that no other instance flushes, a few at the same time.
+    /// Writes back all shards of Redis that no other instance flushes, a few at the same time; without Redis, the journal.
     pub async fn flush(&self) -> FlushOutcome {
-        let started = Instant::now();
         let mut outcome = FlushOutcome::default();
-        if let Err(failure) = self.compact_journal(&mut outcome.flushed).await {
-            // The database is away, so clicks in Redis cannot be written back either.
-            outcome.failure = Some(failure.into());
+        if self.merges_apart() {
+            self.flush_shards(self.flushable_shards(), &mut outcome)
+                .await;
             return outcome;
         }
-        if self.redis.is_none() {
-            outcome.done.push(Shard::ONLY);
+        match self.merge().await {
+            Ok(merged) => {
+                outcome.flushed = merged;
+                outcome.done.push(Shard::ONLY);
+            }
+            Err(failure) => outcome.failure = Some(failure.into()),
         }
-        let (compaction, busy_before) = (started.elapsed(), self.writers.busy());
-        self.flush_shards(self.flushable_shards(), &mut outcome)
-            .await;
-        outcome.busy = compaction + self.writers.busy().saturating_sub(busy_before);
         outcome
     }
 
@@ -173,7 +165,7 @@ impl Flusher {
             match flush {
                 Ok(ShardFlush::Done) => outcome.done.push(shard),
                 Ok(ShardFlush::Others) => outcome.is_shared = true,
-                Ok(ShardFlush::Elsewhere) => {}
+                Ok(ShardFlush::Elsewhere | ShardFlush::Waiting) => {}
                 // A failure of one shard does not stop the others.
                 Err(failure) => outcome.failure = Some(failure),
             }
@@ -196,22 +188,46 @@ impl Flusher {
         shards.filter(|redis| redis.is_flushable())
     }
 
-    async fn compact_journal(&self, flushed: &mut Flushed) -> Result<(), StoreError> {
-        let started = Instant::now();
+    /// Whether flushes leave clicks to be merged by themselves: with Redis, whose memory is relieved first.
+    #[must_use]
+    pub fn merges_apart(&self) -> bool {
+        self.redis.is_some()
+    }
+
+    /// Moves clicks that the database has into the counts of their links.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub async fn merge(&self) -> Result<Flushed, StoreError> {
+        let mut merged = Flushed::default();
+        let mut round = MergeRound::default();
+        let mut pace = Pace::within(self.pauses_of_merge());
         loop {
-            let step_started = Instant::now();
-            let compacted = self.store.clicks.compact().await?;
-            flushed.add(Flushed {
-                links: compacted.links,
-                clicks: compacted.clicks,
+            let started = Instant::now();
+            let step = self.store.clicks.compact(&mut round).await?;
+            merged.add(Flushed {
+                links: step.links,
+                clicks: step.clicks,
             });
-            // A journal may grow as fast as it is compacted: Redis must be flushed all the same.
-            if compacted.done || self.redis.is_some() && started.elapsed() > COMPACTION_LIMIT {
-                return Ok(());
+            if step.done {
+                return Ok(merged);
             }
-            // SQLite has one writer: between two steps, new clicks are written.
-            sleep(step_started.elapsed()).await;
+            sleep(pace.pause_after(started.elapsed(), self.longest_delay())).await;
         }
+    }
+
+    /// Bounds of the pause after a step, as multiples of its duration. SQLite has one writer: between two steps, new clicks are written.
+    fn pauses_of_merge(&self) -> RangeInclusive<f64> {
+        match &self.redis {
+            None => 1.0..=1.0,
+            Some(_) => 0.0..=LONGEST_PAUSE,
+        }
+    }
+
+    /// That of the shard whose acknowledgements are the latest.
+    fn longest_delay(&self) -> Option<f64> {
+        let shards = self.redis.iter().flat_map(RedisShards::iter);
+        shards.filter_map(RedisShard::delay).reduce(f64::max)
     }
 
     async fn flush_redis(
@@ -258,7 +274,8 @@ impl Flusher {
                         return Ok(ShardFlush::Elsewhere);
                     }
                     FlushMark::OfAnother => doubt(redis, &flush).await?,
-                    _ => finish(redis, &flush).await?,
+                    FlushMark::Whole => finish(redis, &flush).await?,
+                    FlushMark::Nothing | FlushMark::UpTo(_) => return Ok(ShardFlush::Waiting),
                 }
             }
             let began = began.filter(|_| !under_way.has_pending);
@@ -272,8 +289,8 @@ impl Flusher {
         }
     }
 
-    /// Writes a flush to the database; returns [`FlushMark::Whole`], [`FlushMark::Superseded`] or [`FlushMark::OfAnother`].
-    /// Adds to `flushed` what this call wrote.
+    /// Writes a flush to the database; returns [`FlushMark::Whole`], [`FlushMark::Superseded`], [`FlushMark::OfAnother`], or
+    /// another mark if the flush has to wait. Adds to `flushed` what this call wrote.
     async fn apply(
         &self,
         redis: &RedisShard,
@@ -282,13 +299,8 @@ impl Flusher {
         mut details: DetailSums,
         flushed: &mut Flushed,
     ) -> Result<FlushMark, StoreError> {
-        let longest_pause = if increments.len() <= LARGE {
-            LONGEST_PAUSE
-        } else {
-            LONGEST_PAUSE_OF_LARGE
-        };
         let has_details = !details.is_empty();
-        let mut pace = Pace::within(0.0..=longest_pause);
+        let mut pace = Pace::within(0.0..=LONGEST_PAUSE);
         let mut mark = self.store.flush_mark(flush).await?;
         while let Some(rest) = mark.rest_of(increments) {
             let started = Instant::now();
@@ -303,10 +315,14 @@ impl Flusher {
             } else {
                 ClickDetails::default()
             };
+            let before = mark;
             mark = self
                 .store
-                .apply_flush(flush, mark, part, &of_part, up_to)
+                .apply_flush(flush, before, part, &of_part, up_to)
                 .await?;
+            if mark == before {
+                return Ok(mark);
+            }
             if mark == up_to {
                 for (_, clicks) in part {
                     flushed.add(Flushed {

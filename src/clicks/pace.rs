@@ -1,7 +1,7 @@
 //! Slows background writes down, so that redirects that wait for Redis are not delayed.
 //!
 //! A database on the machine of Redis delays its acknowledgements while it writes. Each step is followed by a pause, which
-//! becomes shorter while acknowledgements take what they usually take, and longer while they take more.
+//! becomes longer while acknowledgements take more than they usually take, and shorter again afterwards.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -27,11 +27,11 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// With pauses within these bounds, as multiples of the duration of a step. It begins with the longest.
+    /// With pauses within these bounds, as multiples of the duration of a step. It begins with the shortest.
     #[must_use]
     pub fn within(bounds: RangeInclusive<f64>) -> Self {
         Self {
-            factor: *bounds.end(),
+            factor: *bounds.start(),
             bounds,
         }
     }
@@ -70,7 +70,8 @@ mod tests {
         for (shortest, pause) in [(0.0, Duration::ZERO), (1.0, STEP)] {
             for delay in [Some(1.0), None] {
                 let mut pace = Pace::within(shortest..=2.0);
-                assert!(pace.pause_after(STEP, delay) > STEP);
+                assert_eq!(pace.pause_after(STEP, delay), pause);
+                assert!(after(&mut pace, 20, Some(3.0)) > pause);
                 assert_eq!(after(&mut pace, 100, delay), pause);
             }
         }
@@ -87,7 +88,7 @@ mod tests {
     #[test]
     fn a_small_delay_changes_nothing() {
         let mut pace = Pace::within(0.0..=3.0);
-        let pause = after(&mut pace, 5, Some(1.0));
+        let pause = after(&mut pace, 5, Some(3.0));
         assert_eq!(after(&mut pace, 20, Some(1.75)), pause);
     }
 }

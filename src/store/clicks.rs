@@ -1,5 +1,7 @@
 //! The contract of counted clicks: a journal of batches, and the counts into which it is compacted.
 
+use std::collections::VecDeque;
+
 use async_trait::async_trait;
 
 use super::{
@@ -26,8 +28,23 @@ pub struct Compacted {
     pub links: u64,
     /// Clicks added.
     pub clicks: u64,
-    /// Whether the journal is empty, but for a few batches that came meanwhile.
+    /// Whether no click waits, but for a few that came meanwhile, or another instance moves them.
     pub done: bool,
+}
+
+/// How far the clicks are that are moved into links step by step. In SQLite each step stands for itself.
+#[derive(Debug, Default)]
+pub struct MergeRound(pub(super) Option<PartsLeft>);
+
+/// The parts that a round has still to merge.
+#[derive(Debug)]
+pub(super) struct PartsLeft {
+    /// Bands of links that had parts when the round began.
+    pub(super) bands: VecDeque<i64>,
+    /// Flushes of which no part is left when the round ends, each the newest of its epoch.
+    pub(super) flushes: Vec<(String, i64)>,
+    /// Whether there were more bands than a round has.
+    pub(super) are_more: bool,
 }
 
 /// Counted clicks: a journal of batches, and the counts into which it is compacted, together with
@@ -42,9 +59,9 @@ pub trait Clicks: ClickLimits + Series {
     /// stays until [`Clicks::release_parked`].
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError>;
 
-    /// Does one short step of moving batches that are not parked from the journal into the links, in one transaction.
-    /// No count changes. Clicks of deleted links are dropped.
-    async fn compact(&self) -> Result<Compacted, StoreError>;
+    /// Does one short step of moving clicks into the links, in one transaction: those of batches in the journal that are not parked,
+    /// and in Postgres those of flushes. No count changes. Clicks of deleted links are dropped.
+    async fn compact(&self, round: &mut MergeRound) -> Result<Compacted, StoreError>;
 
     /// What [`Store::apply_flush`] does if the ledger says that the flush is written back up to `from`. `false`: the ledger says
     /// something else, and nothing changes.

@@ -95,7 +95,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn usage(&self) -> Result<Usage, StoreError> {
         let count = query_of_each(
-            "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) AS batches) AS journal,
+            "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_parts LIMIT $1) AS batches) AS journal,
                  (SELECT count(*) FROM (SELECT 1 FROM link_changes WHERE published_at IS NULL LIMIT $1) AS changes) AS outbox,
                  pg_database_size(current_database()) AS bytes",
             "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) AS batches) AS journal,

@@ -178,9 +178,8 @@ impl Store {
                      ORDER BY link_id FOR UPDATE SKIP LOCKED))
              ),
              series AS (
-                 DELETE FROM link_series WHERE (link_id, interval) IN (
-                     SELECT link_id, interval FROM link_series WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
-                     FOR UPDATE SKIP LOCKED)
+                 DELETE FROM link_series WHERE ctid = ANY (ARRAY(
+                     SELECT ctid FROM link_series WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch)) FOR UPDATE SKIP LOCKED))
              ),
              limits AS (
                  DELETE FROM link_limits WHERE link_id = ANY (ARRAY(

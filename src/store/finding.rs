@@ -39,7 +39,7 @@ macro_rules! target_columns {
 /// Whether clicks have to be settled before they are counted.
 macro_rules! has_parked {
     () => {
-        "EXISTS (SELECT 1 FROM click_journal WHERE parked) AS has_parked"
+        "EXISTS (SELECT 1 FROM parked_batches) AS has_parked"
     };
 }
 

@@ -247,9 +247,8 @@ impl Store {
     /// [`StoreError`].
     pub async fn moment_before_flush(&self) -> Result<Option<Timestamp>, StoreError> {
         // A batch that was parked before the statement began is seen by it.
-        let read = query(
-            "SELECT now_micros() AS moment WHERE NOT EXISTS (SELECT 1 FROM click_journal WHERE parked)",
-        );
+        let read =
+            query("SELECT now_micros() AS moment WHERE NOT EXISTS (SELECT 1 FROM parked_batches)");
         let read = self.engine.by_its_clock(read);
         let found = self.engine.read_one(read).await?;
         found.map(|found| found.get("moment")).transpose()

@@ -70,7 +70,7 @@ pub use administration::{Actor, Kept};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
-pub use clicks::{Clicks, Compacted, ParkedBatch};
+pub use clicks::{Clicks, Compacted, MergeRound, ParkedBatch};
 pub use committed::{Commits, committed};
 pub use database::Usage;
 pub use deleted_accounts::MAX_CHANGES_OF_ACCOUNT;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
-use shunt::store::{ClickBatch, ClickDetails, Grant};
+use shunt::store::{ClickBatch, ClickDetails, Grant, MergeRound};
 
 use crate::store::backend::{TestStore, both_stores, delete_link, link, user};
 
@@ -131,7 +131,7 @@ both_stores! {
     async fn clicks_that_a_link_brings_with_it_count_for_its_limit(store) {
         let (_, id) = limited(&store).await;
         store.clicks.append(&batch(9, 1, &[(id, 6)]), None).await.unwrap();
-        while !store.clicks.compact().await.unwrap().done {}
+        while !store.clicks.compact(&mut MergeRound::default()).await.unwrap().done {}
         assert_eq!(ask(&store, 1, id, 9).await, granted(4, 0));
         assert_eq!(count(&store, id).await, 10);
     }

@@ -6,7 +6,8 @@ use futures_util::future::join_all;
 use shunt::domain::{Interval, LinkId, Timestamp};
 use shunt::store::FlushMark::{Nothing, Superseded, UpTo, Whole};
 use shunt::store::{
-    ClickBatch, ClickDetails, DataSet, FlushId, FlushMark, FlushesSeen, ParkedBatch, Raise, Store,
+    ClickBatch, ClickDetails, DataSet, FlushId, FlushMark, FlushesSeen, MergeRound, ParkedBatch,
+    Raise, Store,
 };
 
 use crate::store::backend::{both_stores, delete_link, link, user};
@@ -75,7 +76,11 @@ async fn count(store: &Store, link: LinkId) -> u64 {
 async fn compact_all(store: &Store) -> u64 {
     let mut clicks = 0;
     loop {
-        let compacted = store.clicks.compact().await.unwrap();
+        let compacted = store
+            .clicks
+            .compact(&mut MergeRound::default())
+            .await
+            .unwrap();
         clicks += compacted.clicks;
         if compacted.done {
             return clicks;
@@ -190,7 +195,7 @@ both_stores! {
         for number in 1..=5 {
             store.clicks.append(&batch(7, number, &[(id, 10)]), None).await.unwrap();
         }
-        store.clicks.compact().await.unwrap();
+        store.clicks.compact(&mut MergeRound::default()).await.unwrap();
         assert_eq!(count(&store, id).await, 50, "also in the middle");
         compact_all(&store).await;
         store.clicks.append(&batch(7, 6, &[(id, 1)]), None).await.unwrap();
@@ -447,7 +452,7 @@ both_stores! {
         };
         let compactor = async || {
             while !done.load(Ordering::SeqCst) {
-                store.clicks.compact().await.unwrap();
+                store.clicks.compact(&mut MergeRound::default()).await.unwrap();
                 tokio::task::yield_now().await;
             }
         };

@@ -1,7 +1,7 @@
 //! Clicks of links that are gone, in Postgres: removed step by step, without a flush that waits.
 
 use shunt::domain::{Interval, LinkId};
-use shunt::store::{ClickDetails, FlushId, FlushMark, Raise, Store};
+use shunt::store::{ClickDetails, FlushId, FlushMark, MergeRound, Raise, Store};
 use sqlx::{Connection, PgConnection};
 
 use crate::store::backend::{link, user, with_primary};
@@ -55,6 +55,13 @@ async fn flush(store: &Store, number: i64, links: &[LinkId]) {
     let none = ClickDetails::default();
     let applied = store.apply_flush(&flush, from, &clicks, &none, FlushMark::Whole);
     applied.await.unwrap();
+    while !store
+        .clicks
+        .compact(&mut MergeRound::default())
+        .await
+        .unwrap()
+        .done
+    {}
 }
 
 /// Looks at all deleted links that are due, some at a time; returns the number of steps.
@@ -90,7 +97,7 @@ async fn a_deleted_link_leaves_no_clicks_behind_though_a_flush_saw_it_just_befor
         // As a flush does it whose statement began before the deletion.
         run(
             &mut by_hand,
-            "INSERT INTO link_clicks SELECT min(link_id), 1, 2000000, 1 FROM deleted_links",
+            "INSERT INTO link_clicks (link_id, clicks, interval, in_interval) SELECT min(link_id), 1, 2000000, 1 FROM deleted_links",
         )
         .await;
         uncount(&store, 2).await;

@@ -6,7 +6,7 @@ use shunt::domain::{ClickClass, Dimension, Interval, LinkId, SearchTag, UserId};
 use shunt::store::FlushMark::{Nothing, UpTo, Whole};
 use shunt::store::{
     BreakdownQuery, ClickBatch, ClickDetails, ClicksOf, DataSet, DetailedClicks, FlushId,
-    MAX_REFERRERS_OF_LINK, Raise, Store,
+    MAX_REFERRERS_OF_LINK, MergeRound, Raise, Store,
 };
 
 use sqlx::{Connection, PgConnection};
@@ -60,7 +60,13 @@ pub(crate) fn batch(
 
 pub(crate) async fn count(store: &Store, batch: &ClickBatch) {
     store.clicks.append(batch, None).await.unwrap();
-    while !store.clicks.compact().await.unwrap().done {}
+    while !store
+        .clicks
+        .compact(&mut MergeRound::default())
+        .await
+        .unwrap()
+        .done
+    {}
 }
 
 pub(crate) async fn sum(store: &Store) {

@@ -5,7 +5,8 @@ use shunt::domain::{
     SystemClock, Tags, TokenKey, UserId,
 };
 use shunt::store::{
-    ClickBatch, ClickDetails, CreateLinkError, Deleted, Edited, NewLink, Position, Raise,
+    ClickBatch, ClickDetails, CreateLinkError, Deleted, Edited, MergeRound, NewLink, Position,
+    Raise,
 };
 
 use crate::store::backend::{both_stores, delete_link, link, moment, plain, target, user};
@@ -30,7 +31,7 @@ both_stores! {
             details: ClickDetails::default(),
         };
         store.clicks.append(&batch, None).await.unwrap();
-        store.clicks.compact().await.unwrap();
+        store.clicks.compact(&mut MergeRound::default()).await.unwrap();
         (batch.number, batch.clicks) = (2, vec![(id, 2)]);
         store.clicks.append(&batch, None).await.unwrap();
         // One that may be in Redis is not counted.

@@ -8,7 +8,7 @@ use shunt::domain::{
 };
 use shunt::store::FlushMark::{Nothing, Whole};
 use shunt::store::{
-    ClickBatch, ClickDetails, DataSet, FlushId, NewLink, OwnerSeries, Raise, Store,
+    ClickBatch, ClickDetails, DataSet, FlushId, MergeRound, NewLink, OwnerSeries, Raise, Store,
 };
 
 use crate::store::backend::{both_stores, delete_link, link, moment, plain, user, with_sqlite};
@@ -60,8 +60,17 @@ async fn flush(store: &Store, data_set: &DataSet, number: i64, at: i64, clicks: 
         name: format!("flush {number}"),
     };
     let none = ClickDetails::default();
-    let applied = store.apply_flush(&flush, Nothing, clicks, &none, Whole);
-    assert_eq!(applied.await.unwrap(), Whole);
+    let apply = async || {
+        store
+            .apply_flush(&flush, Nothing, clicks, &none, Whole)
+            .await
+    };
+    // It waits while many flushes are to be merged.
+    while apply().await.unwrap() == Nothing {
+        let mut round = MergeRound::default();
+        store.clicks.compact(&mut round).await.unwrap();
+    }
+    assert_eq!(store.flush_mark(&flush).await.unwrap(), Whole);
 }
 
 /// The sum of the series of links, in order.
@@ -126,7 +135,7 @@ both_stores! {
         };
         let compactions = async {
             for _ in 0..40 {
-                store.clicks.compact().await.unwrap();
+                store.clicks.compact(&mut MergeRound::default()).await.unwrap();
                 store.details.sum_details(u64::MAX).await.unwrap();
             }
         };
@@ -138,7 +147,7 @@ both_stores! {
             }
         };
         tokio::join!(appends, flushes, compactions, deletions);
-        while !store.clicks.compact().await.unwrap().done {}
+        while !store.clicks.compact(&mut MergeRound::default()).await.unwrap().done {}
         let expected = points_of(&store, &kept).await;
         assert_eq!(expected.iter().map(|(_, clicks)| clicks).sum::<u64>(), 4 * 80);
         assert_eq!(points(&store, &all(owner)).await, expected);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shunt::domain::{Clock, Interval, LinkId, SystemClock};
-use shunt::store::{ClickBatch, ClickDetails, Raise, Store};
+use shunt::store::{ClickBatch, ClickDetails, MergeRound, Raise, Store};
 use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
@@ -23,6 +23,11 @@ async fn counted(store: &Store, link: LinkId) -> u64 {
     store.clicks.counts(&[link], None).await.unwrap().clicks[0].1
 }
 
+/// Appends the first batch of the recorder by hand, with three clicks of a link.
+const ORIGINAL: &str =
+    "SELECT insert_parts(ARRAY[7::bigint], ARRAY[1], 1, ARRAY[$1::integer], ARRAY[3::bigint], NULL)
+    FROM is_new_batch(7, 1) AS is_new WHERE is_new";
+
 /// Appends and compacts a batch.
 async fn compacted(store: &Store, number: u64, link: LinkId) {
     store
@@ -30,7 +35,11 @@ async fn compacted(store: &Store, number: u64, link: LinkId) {
         .append(&batch(number, link), None)
         .await
         .unwrap();
-    store.clicks.compact().await.unwrap();
+    store
+        .clicks
+        .compact(&mut MergeRound::default())
+        .await
+        .unwrap();
 }
 
 async fn number(observer: &mut PgConnection, sql: &'static str) -> i64 {
@@ -66,7 +75,7 @@ async fn an_append_to_the_journal_leaves_no_dead_row_behind() {
         drop(store);
         let mut observer = PgConnection::connect(&url).await.unwrap();
         let reported = async {
-            let inserted = "SELECT coalesce(sum(n_tup_ins), 0)::bigint FROM pg_stat_user_tables WHERE relname = 'click_journal'";
+            let inserted = "SELECT coalesce(sum(n_tup_ins), 0)::bigint FROM pg_stat_user_tables WHERE relname = 'click_parts'";
             while number(&mut observer, inserted).await < 500 {
                 sleep(Duration::from_millis(50)).await;
             }
@@ -89,15 +98,19 @@ async fn a_repetition_beside_the_original_waits_for_it_and_counts_nothing() {
         let mut first = PgConnection::connect(&url).await.unwrap();
         let mut observer = PgConnection::connect(&url).await.unwrap();
         let mut original = first.begin().await.unwrap();
-        sqlx::query("SELECT append_clicks(7, 1, NULL, ARRAY[$1], ARRAY[3::bigint], 1, NULL)")
-            .bind(clicked.number())
+        sqlx::query(ORIGINAL)
+            .bind(i32::try_from(clicked.number()).unwrap())
             .execute(&mut *original)
             .await
             .unwrap();
         let ends = async {
             until_a_session_waits(&mut observer).await;
             original.commit().await.unwrap();
-            store.clicks.compact().await.unwrap();
+            store
+                .clicks
+                .compact(&mut MergeRound::default())
+                .await
+                .unwrap();
         };
         let batch = batch(1, clicked);
         let (repeated, ()) = tokio::join!(store.clicks.append(&batch, None), ends);
@@ -108,7 +121,7 @@ async fn a_repetition_beside_the_original_waits_for_it_and_counts_nothing() {
 }
 
 #[tokio::test]
-async fn a_repetition_that_waited_while_the_original_was_compacted_counts_nothing() {
+async fn a_repetition_that_waited_while_the_original_was_merged_counts_nothing() {
     with_primary(async |primary, url| {
         let store = Store::of(primary);
         let owner = user(&store).await;
@@ -117,12 +130,12 @@ async fn a_repetition_that_waited_while_the_original_was_compacted_counts_nothin
         let mut observer = PgConnection::connect(&url).await.unwrap();
         // In one transaction, so that the repetition waits for both.
         let mut original = first.begin().await.unwrap();
-        sqlx::query("SELECT append_clicks(7, 1, NULL, ARRAY[$1], ARRAY[3::bigint], 1, NULL)")
-            .bind(clicked.number())
+        sqlx::query(ORIGINAL)
+            .bind(i32::try_from(clicked.number()).unwrap())
             .execute(&mut *original)
             .await
             .unwrap();
-        sqlx::query("SELECT compact_batches(ARRAY[7::bigint], ARRAY[1::bigint])")
+        sqlx::query("SELECT merge_parts(array_agg(band), 10) FROM click_parts")
             .execute(&mut *original)
             .await
             .unwrap();
@@ -193,7 +206,7 @@ async fn marks_of_recorders_that_stopped_long_ago_are_removed() {
         let (_, clicked) = link(&store, owner).await;
         compacted(&store, 1, clicked).await;
         let mut observer = PgConnection::connect(&url).await.unwrap();
-        sqlx::raw_sql("UPDATE journal_marks SET compacted_at = now_micros() - 30 * 86400000000")
+        sqlx::raw_sql("UPDATE journal_marks SET noted_at = now_micros() - 30 * 86400000000")
             .execute(&mut observer)
             .await
             .unwrap();
@@ -204,20 +217,23 @@ async fn marks_of_recorders_that_stopped_long_ago_are_removed() {
 }
 
 #[tokio::test]
-async fn a_batch_below_the_newest_mark_is_compacted() {
+async fn a_batch_below_the_newest_mark_is_merged() {
     with_primary(async |primary, url| {
         let store = Store::of(primary);
         let owner = user(&store).await;
         let (_, clicked) = link(&store, owner).await;
         store.clicks.append(&batch(1, clicked), None).await.unwrap();
         let mut observer = PgConnection::connect(&url).await.unwrap();
-        // Another instance compacted a later batch first.
         sqlx::raw_sql("INSERT INTO journal_marks (recorder, number) VALUES (7, 2)")
             .execute(&mut observer)
             .await
             .unwrap();
-        store.clicks.compact().await.unwrap();
-        let left = "SELECT count(*) FROM click_journal";
+        store
+            .clicks
+            .compact(&mut MergeRound::default())
+            .await
+            .unwrap();
+        let left = "SELECT count(*) FROM click_parts";
         assert_eq!(number(&mut observer, left).await, 0);
         assert_eq!(counted(&store, clicked).await, 3);
     })

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
 use shunt::store::FlushMark::{Nothing, Whole};
 use shunt::store::{
-    ClickBatch, ClickDetails, DataSet, FlushId, FlushesSeen, NewLink, Raise, Store,
+    ClickBatch, ClickDetails, DataSet, FlushId, FlushesSeen, MergeRound, NewLink, Raise, Store,
 };
 
 use crate::store::backend::{both_stores, delete_link, link, plain, user};
@@ -49,8 +49,17 @@ async fn flush(
         interval: Interval::from_number(interval),
     };
     let none = ClickDetails::default();
-    let applied = store.apply_flush(&flush, Nothing, clicks, &none, Whole);
-    assert_eq!(applied.await.unwrap(), Whole);
+    let apply = async || {
+        store
+            .apply_flush(&flush, Nothing, clicks, &none, Whole)
+            .await
+    };
+    // It waits while many flushes are to be merged.
+    while apply().await.unwrap() == Nothing {
+        let mut round = MergeRound::default();
+        store.clicks.compact(&mut round).await.unwrap();
+    }
+    assert_eq!(store.flush_mark(&flush).await.unwrap(), Whole);
 }
 
 /// The points of a link's whole series in order, each interval once; checks that their sum is the count.
@@ -67,7 +76,13 @@ async fn series(store: &Store, link: LinkId) -> Vec<(i64, u64)> {
 }
 
 async fn compact_all(store: &Store) {
-    while !store.clicks.compact().await.unwrap().done {}
+    while !store
+        .clicks
+        .compact(&mut MergeRound::default())
+        .await
+        .unwrap()
+        .done
+    {}
 }
 
 both_stores! {
@@ -98,7 +113,7 @@ both_stores! {
         }
         let expected = [(NOON, 10), (NOON + 1, 1_001), (NOON + 2, 100)];
         assert_eq!(series(&store, one).await, expected, "in the journal");
-        store.clicks.compact().await.unwrap();
+        store.clicks.compact(&mut MergeRound::default()).await.unwrap();
         assert_eq!(series(&store, one).await, expected, "on the way");
         compact_all(&store).await;
         assert_eq!(series(&store, one).await, expected, "in the counts");
@@ -193,7 +208,7 @@ both_stores! {
             };
             let compactions = async {
                 for _ in 0..40 {
-                    store.clicks.compact().await.unwrap();
+                    store.clicks.compact(&mut MergeRound::default()).await.unwrap();
                 }
             };
             tokio::join!(appends, flushes, compactions);

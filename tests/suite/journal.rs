@@ -30,10 +30,10 @@ async fn a_recorder_never_has_two_appends_under_way() {
         let url = &settings["DATABASE_URL"];
         let mut holder = PgConnection::connect(url).await.unwrap();
         let mut observer = PgConnection::connect(url).await.unwrap();
-        let lock = locked(&mut holder, "LOCK TABLE click_journal IN SHARE MODE").await;
+        let lock = locked(&mut holder, "LOCK TABLE click_parts IN SHARE MODE").await;
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
         while missed_deadlines(app).await < 3 {
-            let appends = waiting_for(&mut observer, "append_clicks").await;
+            let appends = waiting_for(&mut observer, "is_new_batch").await;
             assert!(appends <= 1, "{appends} appends wait");
         }
         lock.rollback().await.unwrap();

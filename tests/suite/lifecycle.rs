@@ -242,8 +242,8 @@ async fn a_stop_during_a_flush_also_writes_back_the_clicks_that_came_after_its_s
     app.written_back(&code, 1).await;
     let locked = locked(&mut holder, "SELECT FROM link_clicks FOR UPDATE").await;
     assert_eq!(app.server.follow(&code).await, 302);
-    eventually("the second click is being written back", async || {
-        waiting_for(&mut *observer.lock().await, "count_clicks").await > 0
+    eventually("the second click is being merged", async || {
+        waiting_for(&mut *observer.lock().await, "merge_parts").await > 0
     })
     .await;
     assert_eq!(app.server.follow(&code).await, 302);
@@ -337,13 +337,13 @@ async fn a_start_goes_on_where_the_database_ends_its_first_questions() {
     let mut observer = PgConnection::connect(url).await.unwrap();
     let lock = locked(
         &mut holder,
-        "LOCK TABLE click_journal IN ACCESS EXCLUSIVE MODE",
+        "LOCK TABLE parked_batches IN ACCESS EXCLUSIVE MODE",
     )
     .await;
     let ended = async {
-        while waiting_for(&mut observer, "data_sets USING (epoch) WHERE parked").await == 0 {}
+        while waiting_for(&mut observer, "parked_batches LEFT JOIN data_sets").await == 0 {}
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
-            AND wait_event_type = 'Lock' AND query LIKE '%WHERE parked%'";
+            AND wait_event_type = 'Lock' AND query LIKE '%parked_batches%'";
         sqlx::raw_sql(end).execute(&mut observer).await.unwrap();
         lock.rollback().await.unwrap();
     };

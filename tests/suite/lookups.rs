@@ -173,7 +173,7 @@ async fn no_request_scans_the_whole_table_of_links_once_there_are_many() {
     ask(&codes[..10], 1).await;
     // So that the planner knows how small the tables are, and plans again.
     by_hand
-        .execute("ANALYZE links, link_clicks, click_journal, data_sets")
+        .execute("ANALYZE links, link_clicks, click_parts, parked_batches, data_sets")
         .await
         .unwrap();
     ask(&codes[10..], 1).await;

@@ -50,7 +50,7 @@ async fn parked(backend: &Backend) -> i64 {
     let settings = backend.settings();
     let url = settings.iter().find(|(name, _)| name == "DATABASE_URL");
     let mut database = PgConnection::connect(&url.unwrap().1).await.unwrap();
-    let count = sqlx::query_scalar("SELECT count(*) FROM click_journal WHERE parked");
+    let count = sqlx::query_scalar("SELECT count(*) FROM parked_batches");
     count.fetch_one(&mut database).await.unwrap()
 }
 

@@ -168,8 +168,8 @@ async fn clicks_of_a_single_redis_that_became_a_cluster_are_written_back_at_the_
     }
     for sql in [
         "INSERT INTO data_sets (epoch, tag, term, replication_id) VALUES ('7', $1, 7, 'single')",
-        "INSERT INTO click_journal (recorder, number, parked, epoch, interval, link_ids, clicks)
-         SELECT 77, 1, true, '7', 1900000, ARRAY[id], ARRAY[1000] FROM links, data_sets WHERE tag = $1",
+        "INSERT INTO parked_batches (recorder, number, epoch, interval, link_ids, clicks, owners)
+         SELECT 77, 1, '7', 1900000, ARRAY[id], ARRAY[1000], ARRAY[owner_id] FROM links, data_sets WHERE tag = $1",
     ] {
         app.backend.execute(sql, &tag).await;
     }
@@ -302,7 +302,6 @@ async fn a_shard_whose_clicks_cannot_be_written_holds_up_no_other() {
     let lock = locked(&mut holder, row).await;
 
     let flusher = eight.flusher();
-    let started = std::time::Instant::now();
     let (outcome, ()) = tokio::join!(flusher.flush(), async {
         eventually("all other shards are written back", async || {
             eight.counted().await == 7
@@ -313,8 +312,6 @@ async fn a_shard_whose_clicks_cannot_be_written_holds_up_no_other() {
     });
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     assert_eq!((outcome.flushed.clicks, outcome.done.len()), (8, 8));
-    // The time of shards that are written side by side counts once.
-    assert!(outcome.busy <= started.elapsed());
     flusher.release().await.unwrap();
     eight.backend.remove().await;
 }

@@ -2,8 +2,7 @@
 //! database at once. The rest has not begun, so that another instance may flush it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -36,24 +35,10 @@ impl Readers {
     }
 }
 
-/// The places of flushes under way, the permits to write, and how long at least one of these was in use.
+/// The places of flushes under way, and the permits to write.
 pub(super) struct Writers {
     places: Semaphore,
     permits: Semaphore,
-    use_of_permits: Mutex<Use>,
-}
-
-#[derive(Default)]
-struct Use {
-    writers: usize,
-    since: Option<Instant>,
-    before: Duration,
-}
-
-/// A permit to write one flush to the database.
-pub(super) struct Writer<'a> {
-    writers: &'a Writers,
-    _permit: Option<SemaphorePermit<'a>>,
 }
 
 impl Writers {
@@ -61,7 +46,6 @@ impl Writers {
         Self {
             places: Semaphore::new(UNDER_WAY),
             permits: Semaphore::new(WRITERS),
-            use_of_permits: Mutex::default(),
         }
     }
 
@@ -71,58 +55,9 @@ impl Writers {
         self.places.acquire().await.ok()
     }
 
-    /// Waits for a permit.
-    pub(super) async fn permit(&self) -> Writer<'_> {
+    /// Waits for a permit to write one flush to the database.
+    pub(super) async fn permit(&self) -> Option<SemaphorePermit<'_>> {
         // It is never closed.
-        let permit = self.permits.acquire().await.ok();
-        let mut noted = self.noted();
-        noted.writers += 1;
-        noted.since.get_or_insert_with(Instant::now);
-        Writer {
-            writers: self,
-            _permit: permit,
-        }
-    }
-
-    /// How long at least one flush was being written, since the start of the process: not the sum over shards.
-    pub(super) fn busy(&self) -> Duration {
-        let noted = self.noted();
-        let now = noted.since.map(|since| since.elapsed());
-        noted.before + now.unwrap_or_default()
-    }
-
-    fn noted(&self) -> MutexGuard<'_, Use> {
-        self.use_of_permits
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Writer<'_> {
-    fn drop(&mut self) {
-        let mut noted = self.writers.noted();
-        noted.writers -= 1;
-        if noted.writers == 0 {
-            let used = noted.since.take().map(|since| since.elapsed());
-            noted.before += used.unwrap_or_default();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn the_time_of_writers_at_work_side_by_side_counts_once() {
-        let writers = Writers::new();
-        let (first, second) = tokio::join!(writers.permit(), writers.permit());
-        let started = writers.noted().since.unwrap();
-        drop(first);
-        assert_eq!(writers.noted().before, Duration::ZERO);
-        drop(second);
-        let busy = writers.busy();
-        assert!(busy <= started.elapsed());
-        assert_eq!((writers.busy(), writers.noted().since), (busy, None));
+        self.permits.acquire().await.ok()
     }
 }

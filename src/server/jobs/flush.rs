@@ -6,46 +6,52 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::flush_times::FlushTimes;
-use crate::clicks::{FlushError, FlushOutcome, Flusher};
+use crate::clicks::{FlushError, FlushOutcome, Flushed, Flusher};
 use crate::telemetry::metrics::{
     FLUSH_DURATION, FLUSH_ERRORS, FLUSHED_CLICKS, FLUSHED_LINKS, LAST_FLUSH_CLICKS, bounded,
 };
 use crate::telemetry::throttle::FailureLog;
-
-/// After a flush from Redis the job rests for at least so many times the flush's duration.
-const REST_FACTOR: u32 = 4;
 
 /// How long a stopping instance waits for another one that flushes, and how often it looks: where all instances stop at
 /// once, the last one has to write back.
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(2);
 const OTHERS_PAUSE: Duration = Duration::from_millis(100);
 
-/// Flushes at least each `interval`, and from Redis never more than a fifth of the time: under great load fewer, larger
-/// flushes write each link's clicks back at once. Without Redis there is no rest: the journal grows with every batch,
-/// so that the next flush would take longer.
-pub(super) async fn run(
-    flusher: Arc<Flusher>,
-    times: Arc<FlushTimes>,
-    interval: Duration,
-    has_redis: bool,
-) {
-    let rest_factor = if has_redis { REST_FACTOR } else { 0 };
+/// Flushes, and rests for `interval` after each flush.
+pub(super) async fn run(flusher: Arc<Flusher>, times: Arc<FlushTimes>, interval: Duration) {
     let mut failures = FailureLog::new("writing clicks back");
     loop {
         let outcome = flush(&flusher).await;
         times.note(&outcome.done);
-        let busy = outcome.busy;
         failures.note(&outcome.failure.map_or(Ok(()), Err));
-        sleep(interval.max(busy * rest_factor)).await;
+        sleep(interval).await;
     }
+}
+
+/// Moves the clicks of flushes into the counts of their links. A merge that has much to do is rare, so that the next one
+/// adds the clicks of several flushes to a link at once.
+pub(super) async fn run_merges(flusher: Arc<Flusher>, interval: Duration) {
+    let mut failures = FailureLog::new("merging clicks");
+    loop {
+        let started = Instant::now();
+        let merged = flusher.merge().await.map(count);
+        failures.note(&merged);
+        sleep(interval.max(started.elapsed())).await;
+    }
+}
+
+fn count(written: Flushed) {
+    metrics::counter!(FLUSHED_CLICKS).increment(written.clicks);
+    metrics::counter!(FLUSHED_LINKS).increment(written.links);
 }
 
 /// Flushes once. After a failure, the next flush makes up for it.
 async fn flush(flusher: &Flusher) -> FlushOutcome {
     let started = Instant::now();
     let outcome = flusher.flush().await;
-    metrics::counter!(FLUSHED_CLICKS).increment(outcome.flushed.clicks);
-    metrics::counter!(FLUSHED_LINKS).increment(outcome.flushed.links);
+    if !flusher.merges_apart() {
+        count(outcome.flushed);
+    }
     if outcome.failure.is_some() {
         metrics::counter!(FLUSH_ERRORS).increment(1);
     } else {

@@ -66,13 +66,10 @@ pub(super) fn spawn(
         redis: app.redis.clone(),
     };
     let mut jobs = Background { tasks, shutdown };
-    let has_redis = app.redis.is_some();
-    jobs.spawn(flush::run(
-        flusher(),
-        flush_times,
-        flush_interval,
-        has_redis,
-    ));
+    jobs.spawn(flush::run(flusher(), flush_times, flush_interval));
+    if app.flusher.merges_apart() {
+        jobs.spawn(flush::run_merges(flusher(), flush_interval));
+    }
     jobs.spawn(measure::run(measured, metrics));
     let publishes = publishes(&app.store, &app.cache);
     jobs.spawn(measure::run_stores(

@@ -1,17 +1,18 @@
 //! Counted clicks in Postgres.
 //!
-//! The functions `count_clicks` and `compact_batches` of the schema do what has to be one transaction.
+//! Clicks become parts first ([`super::parts`]), and are added to links later.
 
 use async_trait::async_trait;
 
 use super::PostgresStore;
+use super::parts::{MAX_UNMERGED, Parts};
 use super::session::Session;
 use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::click_rows;
 use crate::store::rows::{self, signed};
 use crate::store::{
     ClickBatch, ClickDetails, Clicks, Compacted, CountSnapshot, FlushId, FlushMark, FlushesSeen,
-    ParkedBatch, RecorderId, StoreError,
+    MergeRound, ParkedBatch, RecorderId, StoreError,
 };
 
 /// Recorder, number, epoch, links and their clicks, tag, interval, packed classes.
@@ -26,46 +27,13 @@ type ParkedRow = (
     Option<Vec<u8>>,
 );
 
-/// Journal batches per step of compaction: bounds how long rows of links stay locked.
-const BATCHES_PER_STEP: i64 = 64;
-
-/// Compacts the batches that a query chooses.
-macro_rules! compact {
-    ($chosen:literal) => {
-        concat!(
-            "SELECT compacted.* FROM (SELECT array_agg(recorder) AS recorders, array_agg(number) AS numbers FROM (",
-            $chosen,
-            ") chosen) keys, compact_batches(recorders, numbers) AS compacted"
-        )
-    };
-}
-
-const COMPACT_ANY: &str = compact!(
-    "SELECT recorder, number FROM click_journal WHERE NOT parked ORDER BY recorder, number LIMIT $1 FOR UPDATE SKIP LOCKED"
-);
-
-/// The same for batches above the newest mark of recorders that are active. It reads none of the dead rows below,
-/// which nothing can remove while another session holds a snapshot.
-const COMPACT_NEWER: &str = compact!(
-    "SELECT live.recorder, live.number FROM (
-         SELECT recorder, max(number) AS number FROM journal_marks
-         WHERE compacted_at > now_micros() - 10000000 GROUP BY recorder
-     ) mark CROSS JOIN LATERAL (
-         SELECT j.recorder, j.number FROM click_journal j
-         WHERE j.recorder = mark.recorder AND j.number > mark.number AND NOT j.parked
-         ORDER BY j.number LIMIT $1 FOR UPDATE SKIP LOCKED
-     ) live LIMIT $1"
-);
-
 /// The rows of a snapshot of counts; the kinds are those of `rows`.
 macro_rules! counts {
     () => {
         "SELECT 0, asked.id,
-        coalesce((SELECT clicks FROM link_clicks WHERE link_id = asked.id), 0) + coalesce(j.n, 0)
-    FROM unnest($1) AS asked (id) LEFT JOIN (
-        SELECT id, sum(n)::bigint AS n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n)
-        WHERE NOT parked AND id IN (SELECT unnest($1)) GROUP BY id
-    ) j ON j.id = asked.id
+        coalesce((SELECT clicks FROM link_clicks WHERE link_id = asked.id), 0)
+            + coalesce((SELECT sum(clicks)::bigint FROM points_in_parts(asked.id)), 0)
+    FROM unnest($1) AS asked (id)
     WHERE (SELECT true FROM links WHERE links.id = asked.id)
     UNION ALL
     SELECT 1, seen, CASE WHEN seen < flush THEN 9223372036854775807 ELSE up_to END
@@ -73,7 +41,7 @@ macro_rules! counts {
     UNION ALL
     SELECT 1, flush, up_to FROM data_sets WHERE epoch = $2 AND flush > $4
     UNION ALL
-    SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM click_journal WHERE parked AND ($2 = '' OR epoch = $2))
+    SELECT 2, 0, 0 WHERE EXISTS (SELECT FROM parked_batches WHERE $2 = '' OR epoch = $2)
     UNION ALL
     SELECT 3, 0, 0 WHERE $2 <> '' AND NOT EXISTS (
         SELECT FROM data_sets seen WHERE epoch = $2 AND term = $5
@@ -89,56 +57,35 @@ pub(super) use counts;
 
 const COUNTS: &str = counts!();
 
-impl PostgresStore {
-    async fn compact_step(&self, statement: &'static str) -> Result<Compacted, StoreError> {
-        let query = async |session: &mut Session| {
-            sqlx::query_as(statement)
-                .bind(BATCHES_PER_STEP)
-                .fetch_all(session)
-                .await
-        };
-        let compacted: Vec<(i64, i64, i64)> = self.pool.run(query).await?;
-        let (batches, links, clicks) = rows::written(compacted).unwrap_or_default();
-        Ok(Compacted {
-            links: links.unsigned_abs(),
-            clicks: clicks.unsigned_abs(),
-            done: batches < BATCHES_PER_STEP,
-        })
-    }
-}
-
 #[async_trait]
 impl Clicks for PostgresStore {
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
+        let Some(epoch) = parked_in else {
+            return self.append_parts(batch).await;
+        };
         let (links, clicks) = columns(&batch.clicks);
         self.pool
             .run_with_priority(async |session| {
-                sqlx::query("SELECT append_clicks($1, $2, $3, $4, $5, $6, $7)")
-                    .bind(batch.recorder.cast_signed())
-                    .bind(batch.number.cast_signed())
-                    .bind(parked_in)
-                    .bind(links)
-                    .bind(clicks)
-                    .bind(batch.interval.number())
-                    .bind(click_rows::packed(&batch.details))
-                    .execute(session)
-                    .await
+                sqlx::query(
+                    "INSERT INTO parked_batches (recorder, number, epoch, interval, link_ids, clicks, details)
+                     SELECT $1, $2, $3, $4, $5, $6, $7 FROM is_new_batch($1, $2) AS is_new WHERE is_new",
+                )
+                .bind(batch.recorder.cast_signed())
+                .bind(batch.number.cast_signed())
+                .bind(epoch)
+                .bind(batch.interval.number())
+                .bind(links)
+                .bind(clicks)
+                .bind(click_rows::packed(&batch.details))
+                .execute(session)
+                .await
             })
             .await?;
         Ok(())
     }
 
-    async fn compact(&self) -> Result<Compacted, StoreError> {
-        let newer = self.compact_step(COMPACT_NEWER).await?;
-        if !newer.done {
-            return Ok(newer);
-        }
-        let rest = self.compact_step(COMPACT_ANY).await?;
-        Ok(Compacted {
-            links: newer.links.saturating_add(rest.links),
-            clicks: newer.clicks.saturating_add(rest.clicks),
-            done: rest.done,
-        })
+    async fn compact(&self, round: &mut MergeRound) -> Result<Compacted, StoreError> {
+        self.merge_step(round).await
     }
 
     async fn apply_part(
@@ -149,20 +96,20 @@ impl Clicks for PostgresStore {
         details: &ClickDetails,
         up_to: FlushMark,
     ) -> Result<bool, StoreError> {
-        let (links, clicks) = columns(part);
+        let parts = Parts::of(part);
         // The ledger's row is locked first: another writer of the same part waits, and then finds it written. An
         // asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is
         // synchronous, makes all parts durable.
         let written = self.pool.run(async |session| sqlx::query(
             "WITH noted AS (
                  UPDATE data_sets SET flush = $3, up_to = $5, flush_name = $10 WHERE epoch = $1 AND term = $2
-                 AND (flush = $3 AND up_to = $4 AND flush_name = $10 OR flush < $3 AND $4 = 0)
+                 AND (flush = $3 AND up_to = $4 AND flush_name = $10 OR flush < $3 AND $4 = 0 AND $3 <= merged_flush + $14)
                  RETURNING up_to
              ),
              queued AS (
                  INSERT INTO click_detail_queue (interval, details) SELECT $9, $11 FROM noted WHERE $11::bytea IS NOT NULL
              )
-             SELECT up_to, count_clicks($6, $7, $9), CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END
+             SELECT up_to, insert_parts($6, $7, $9, $12, $13, NULL), CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END
              FROM noted",
         )
         .bind(&flush.epoch)
@@ -170,12 +117,15 @@ impl Clicks for PostgresStore {
         .bind(flush.number)
         .bind(from.stored())
         .bind(up_to.stored())
-        .bind(links)
-        .bind(clicks)
+        .bind(parts.bands)
+        .bind(parts.ends)
         .bind(up_to != FlushMark::Whole)
         .bind(flush.interval.number())
         .bind(&flush.name)
         .bind(click_rows::packed(details))
+        .bind(parts.links)
+        .bind(parts.clicks)
+        .bind(MAX_UNMERGED)
         .fetch_optional(session).await).await?;
         Ok(written.is_some())
     }
@@ -190,8 +140,8 @@ impl Clicks for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag, interval, details
-             FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE parked AND (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
+            "SELECT recorder, number, epoch, link_ids, clicks, tag, interval, details
+             FROM parked_batches LEFT JOIN data_sets USING (epoch) WHERE (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
         )
         .bind(recorder)
         .bind(number)
@@ -221,13 +171,11 @@ impl Clicks for PostgresStore {
     async fn release_parked(&self, recorder: RecorderId, number: u64) -> Result<(), StoreError> {
         self.pool
             .run(async |session| {
-                sqlx::query(
-                    "DELETE FROM click_journal WHERE recorder = $1 AND number = $2 AND parked",
-                )
-                .bind(recorder.cast_signed())
-                .bind(number.cast_signed())
-                .execute(session)
-                .await
+                sqlx::query("DELETE FROM parked_batches WHERE recorder = $1 AND number = $2")
+                    .bind(recorder.cast_signed())
+                    .bind(number.cast_signed())
+                    .execute(session)
+                    .await
             })
             .await?;
         Ok(())
@@ -243,7 +191,7 @@ impl Clicks for PostgresStore {
                      SELECT recorder, number FROM journal_marks old WHERE EXISTS (
                          SELECT FROM journal_marks newer
                          WHERE newer.recorder = old.recorder AND newer.number > old.number)
-                     OR compacted_at < least(now_micros(), $1) - 7 * 86400000000
+                     OR noted_at < least(now_micros(), $1) - 7 * 86400000000
                      LIMIT $2)
                  RETURNING 1
              ),
@@ -289,6 +237,34 @@ impl Clicks for PostgresStore {
             })
             .await?;
         click_rows::count_snapshot(found)
+    }
+}
+
+impl PostgresStore {
+    async fn append_parts(&self, batch: &ClickBatch) -> Result<(), StoreError> {
+        let parts = Parts::of(&batch.clicks);
+        self.pool
+            .run_with_priority(async |session| {
+                sqlx::query(
+                    "WITH batch AS MATERIALIZED (SELECT is_new FROM is_new_batch($1, $2) AS is_new WHERE is_new),
+                     queued AS (
+                         INSERT INTO click_detail_queue (interval, details) SELECT $3, $8 FROM batch WHERE $8::bytea IS NOT NULL
+                     )
+                     SELECT insert_parts($4, $5, $3, $6, $7, NULL) FROM batch",
+                )
+                .bind(batch.recorder.cast_signed())
+                .bind(batch.number.cast_signed())
+                .bind(batch.interval.number())
+                .bind(parts.bands)
+                .bind(parts.ends)
+                .bind(parts.links)
+                .bind(parts.clicks)
+                .bind(click_rows::packed(&batch.details))
+                .execute(session)
+                .await
+            })
+            .await?;
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ mod details;
 mod history;
 mod migrate;
 mod owner_series;
+mod parts;
 mod pool;
 mod removed_details;
 mod replica;

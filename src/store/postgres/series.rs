@@ -16,13 +16,9 @@ const SERIES: &str = concat!(
     counts!(),
     "
     UNION ALL
-    SELECT 5, interval, clicks FROM link_series WHERE link_id = ANY ($1) AND interval >= $6 AND interval < $7
-    UNION ALL
-    SELECT 5, at, n FROM (
-        SELECT interval AS at, in_interval AS n FROM link_clicks WHERE link_id = ANY ($1)
-        UNION ALL
-        SELECT interval, n FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) WHERE NOT parked AND id = ANY ($1)
-    ) AS newest WHERE at >= $6 AND at < $7
+    SELECT 5, at, clicks FROM unnest($1) AS asked (id) CROSS JOIN LATERAL (
+        SELECT at, clicks FROM merged_points(asked.id, $6) UNION ALL SELECT at, clicks FROM points_in_parts(asked.id)
+    ) AS points WHERE at >= $6 AND at < $7 AND (SELECT true FROM links WHERE links.id = asked.id)
     UNION ALL
     SELECT 6, interval, clicks FROM link_bots WHERE link_id = ANY ($1) AND interval >= $6 AND interval < $7"
 );
@@ -35,20 +31,14 @@ macro_rules! is_wanted {
     };
 }
 
-/// Points of the links of an owner with a tag that are counted. Each part has a condition on its intervals alone, so that those
-/// of a short range are found first, and few links are looked up.
+/// Points of the links of an owner with a tag that are merged.
 macro_rules! points_of_tag {
     () => {
         concat!(
-    "SELECT 0, '', interval::bigint, sum(link_series.clicks)::bigint FROM link_series JOIN links ON links.id = link_id
-    WHERE interval >= $4 AND interval < $5 AND ",
+    "SELECT 0, '', at::bigint, sum(clicks)::bigint FROM links CROSS JOIN LATERAL merged_points(links.id, $4)
+    WHERE at >= $4 AND at < $5 AND ",
     is_wanted!(),
-    " GROUP BY interval
-    UNION ALL
-    SELECT 0, '', interval::bigint, sum(in_interval)::bigint FROM link_clicks JOIN links ON links.id = link_id
-    WHERE interval >= $4 AND interval < $5 AND ",
-    is_wanted!(),
-    " GROUP BY interval"
+    " GROUP BY at"
         )
     };
 }
@@ -61,12 +51,11 @@ macro_rules! owner_series {
     $points,
     "
     UNION ALL
-    SELECT 0, '', at, sum(n)::bigint FROM (
-        SELECT interval::bigint AS at, n
-        FROM click_journal, unnest(link_ids, clicks) AS pair (id, n) JOIN links USING (id) WHERE NOT parked AND ",
+    SELECT 0, '', interval::bigint, sum(n)::bigint
+    FROM click_parts CROSS JOIN LATERAL unnest(links, clicks, owners) AS triple (link, n, owner) JOIN links ON links.id = (band >> 5) + link
+    WHERE $1 = ANY (owners) AND coalesce(owner, owners[1]) = $1 AND interval >= $4 AND interval < $5 AND ",
     is_wanted!(),
-    "
-    ) AS newest WHERE at >= $4 AND at < $5 GROUP BY at
+    " GROUP BY interval
     UNION ALL
     SELECT 1, epoch, flush, up_to FROM data_sets
     UNION ALL
@@ -74,7 +63,7 @@ macro_rules! owner_series {
         + 2 * EXISTS (SELECT FROM data_sets other WHERE other.tag = seen.tag AND drains_until > now_micros())::int
     FROM data_sets seen
     UNION ALL
-    SELECT DISTINCT 3, coalesce(epoch, ''), 0::bigint, 0::bigint FROM click_journal WHERE parked
+    SELECT DISTINCT 3, epoch, 0::bigint, 0::bigint FROM parked_batches
     UNION ALL
     SELECT 4, '', links.id, 0::bigint FROM unnest($6::bigint[]) AS asked (id) JOIN links USING (id) WHERE ",
     is_wanted!()

@@ -12,7 +12,7 @@ use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::click_rows;
 use crate::store::{
     ClickBatch, ClickDetails, Clicks, Compacted, CountSnapshot, FlushId, FlushMark, FlushesSeen,
-    ParkedBatch, RecorderId, StoreError,
+    MergeRound, ParkedBatch, RecorderId, StoreError,
 };
 
 /// Recorder, number, epoch, clicks, tag, interval, packed classes.
@@ -85,7 +85,7 @@ impl Clicks for SqliteStore {
         Ok(())
     }
 
-    async fn compact(&self) -> Result<Compacted, StoreError> {
+    async fn compact(&self, _: &mut MergeRound) -> Result<Compacted, StoreError> {
         self.compactor.step().await
     }
 

@@ -151,7 +151,9 @@ impl Backend {
                     .await
                     .unwrap();
                 sqlx::query_scalar(
-                    "SELECT clicks FROM link_clicks WHERE link_id = (SELECT id FROM links WHERE short_code = $1)",
+                    "SELECT coalesce((SELECT clicks FROM link_clicks WHERE link_id = links.id), 0)
+                         + coalesce((SELECT sum(clicks)::bigint FROM points_in_parts(links.id)), 0)
+                     FROM links WHERE short_code = $1",
                 )
                 .bind(code)
                 .fetch_optional(&mut connection)
@@ -198,8 +200,7 @@ impl Backend {
                     "SELECT owner_id, interval, sum(n)::bigint FROM (
                          SELECT owner_id, interval, clicks AS n FROM owner_series
                          UNION ALL SELECT owner_id, interval, clicks FROM owner_series_log
-                         UNION ALL SELECT owner_id, series.interval, -series.clicks FROM link_series series JOIN links ON id = link_id
-                         UNION ALL SELECT owner_id, interval, -in_interval FROM link_clicks JOIN links ON id = link_id
+                         UNION ALL SELECT owner_id, at, -clicks FROM links, merged_points(links.id, 0)
                      ) parts GROUP BY owner_id, interval HAVING sum(n) <> 0",
                 )
                 .fetch_all(&mut connection)
@@ -207,8 +208,8 @@ impl Backend {
                 .unwrap();
                 assert_eq!(sums, [], "owners whose sums are not those of their links");
                 sqlx::query_as(
-                    "SELECT link_id, clicks FROM link_clicks counted WHERE clicks <> in_interval + (
-                         SELECT coalesce(sum(series.clicks), 0) FROM link_series series WHERE series.link_id = counted.link_id)",
+                    "SELECT link_id, clicks FROM link_clicks counted WHERE NOT is_deleted AND clicks <> (
+                         SELECT sum(points.clicks) FROM merged_points(link_id, 0) AS points)",
                 )
                 .fetch_all(&mut connection)
                 .await
