@@ -75,9 +75,10 @@
 //! * **sink**: where batches go: Redis, or the journal.
 //! * **interval**: a quarter of an hour, by which clicks are counted in series.
 //! * **away**: a server that this process does not use, since a command failed. It is **up** again after a response.
-//! * **written back**: in the counts of the database. Clicks that are pending in Redis are not.
-//! * **journal**: batches in the database that are not yet compacted into the counts of their links.
-//! * **compaction**: adding the batches of the journal to the counts of their links.
+//! * **written back**: durable in the database, and in every count that is read from it. Clicks that are pending in Redis are not.
+//! * **journal**: where batches go without Redis, or while Redis is away: into the database.
+//! * **part**: clicks of one interval, of up to 128 links, in a row of Postgres of their own until they are merged.
+//! * **merge**, in SQLite **compaction**: adding parts, or batches of the journal, to the counts of their links.
 //! * **in doubt**: a batch was sent to Redis without a response, so Redis may or may not have applied it.
 //! * **parked**: a batch in doubt is kept in the journal, uncounted, until Redis has settled it.
 //! * **grant**: a click of a link with `max_clicks` that the database has counted, and whose visitor may be redirected.

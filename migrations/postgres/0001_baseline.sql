@@ -362,9 +362,9 @@ $$;
 
 -- Adds clicks of one interval to links and to the sums of their owners. The links are in rising order, each once, so
 -- that writers do not deadlock. Clicks of deleted links are dropped. Returns the number of links that were added to.
--- The settings keep the order of the rows: no other plan than a look-up of each goes by it.
+-- The settings leave one plan, also for a table that has grown since: a look-up of each row, in rising order.
 CREATE FUNCTION add_clicks(ids bigint[], counts bigint[], owners bigint[], of_interval integer) RETURNS bigint
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_nestloop = off SET enable_mergejoin = off AS $$
 DECLARE
     added   bigint[];
     ended   bigint[];
@@ -391,7 +391,7 @@ BEGIN
                     THEN counted.past || points_of(counted.interval, counted.in_interval)
                 ELSE counted.past
             END
-        FROM sums WHERE counted.link_id = id AND NOT counted.is_deleted
+        FROM sums WHERE counted.link_id = ANY (ids) AND counted.link_id = id AND NOT counted.is_deleted
         RETURNING link_id, owner, n, cardinality(past) >= 16 AS has_ended
     ),
     logged AS (
@@ -453,6 +453,9 @@ $$;
 -- may have the clicks of a link are found by one key for each level, and few links make few parts.
 CREATE TABLE click_parts (
     band     bigint   NOT NULL,
+    -- The flush that it is of; '' and 0 for a batch of the journal.
+    epoch    text     NOT NULL,
+    flush    bigint   NOT NULL,
     interval integer  NOT NULL,
     -- Rising ids, less the first id of the band; their clicks; their owners, or one owner for all of them.
     links    integer[] NOT NULL,
@@ -464,6 +467,7 @@ WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
 -- Some 2 KB stay in the row: neither compressed nor moved.
 ALTER TABLE click_parts ALTER links SET STORAGE PLAIN, ALTER clicks SET STORAGE PLAIN, ALTER owners SET STORAGE PLAIN;
 CREATE INDEX click_parts_band ON click_parts (band);
+CREATE INDEX click_parts_flush ON click_parts (epoch, flush) WHERE epoch <> '';
 
 -- The bands that may have a link. Writers know these levels, too.
 CREATE FUNCTION bands_of(link bigint) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -478,12 +482,12 @@ CREATE FUNCTION points_in_parts(of_link bigint) RETURNS TABLE (at integer, click
     WHERE band = ANY (bands_of(of_link)) AND links[place] = of_link - (band >> 5);
 $$;
 
--- Inserts the clicks of one interval as parts: `bands`, and the place behind the last link of each in the other lists.
+-- Inserts the clicks of one interval as parts: `bands`, and the place of the last link of each in the other lists.
 CREATE FUNCTION insert_parts(
-    bands bigint[], ends integer[], of_interval integer, ids integer[], counts bigint[], owners_of bigint[])
+    of_epoch text, of_flush bigint, of_interval integer, bands bigint[], ends integer[], ids integer[], counts bigint[], owners_of bigint[])
 RETURNS void LANGUAGE sql AS $$
-    INSERT INTO click_parts (band, interval, links, clicks, owners)
-    SELECT part.band, of_interval, ids[first_place:last_place], counts[first_place:last_place],
+    INSERT INTO click_parts (band, epoch, flush, interval, links, clicks, owners)
+    SELECT part.band, of_epoch, of_flush, of_interval, ids[first_place:last_place], counts[first_place:last_place],
         CASE WHEN owners_of IS NULL THEN ARRAY(
                 SELECT coalesce((SELECT owner_id FROM links WHERE id = (part.band >> 5) + link), 0) FROM unnest(ids[first_place:last_place]) AS link)
             WHEN cardinality(owners_of) = 1 THEN owners_of ELSE owners_of[first_place:last_place] END
@@ -493,7 +497,8 @@ RETURNS void LANGUAGE sql AS $$
     ) AS part;
 $$;
 
--- Adds up to so many parts of these bands to links, all of one interval. Returns how many parts, links and clicks that were.
+-- Adds up to so many parts of these bands to links, all of one interval, without those that another merge is adding. Returns how
+-- many parts, links and clicks that were.
 CREATE FUNCTION merge_parts(
     of_bands bigint[], at_most integer, OUT part_count bigint, OUT link_count bigint, OUT click_count bigint)
 LANGUAGE plpgsql SET enable_seqscan = off AS $$
@@ -505,12 +510,15 @@ DECLARE
 BEGIN
     WITH taken AS (
         DELETE FROM click_parts WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM click_parts WHERE band = ANY (of_bands) AND interval = of_interval LIMIT at_most))
+            SELECT ctid FROM click_parts WHERE band = ANY (of_bands) AND interval = of_interval LIMIT at_most FOR UPDATE SKIP LOCKED))
         RETURNING band, links, clicks, owners
     ),
     sums AS MATERIALIZED (
-        SELECT (band >> 5) + link AS id, sum(n)::bigint AS n, min(coalesce(owner, owners[1])) AS owner
-        FROM taken, unnest(links, clicks, owners) AS triple (link, n, owner) GROUP BY 1 ORDER BY 1
+        -- OFFSET 0: without the lists, which would be sorted with each link.
+        SELECT id, sum(n)::bigint AS n, min(owner) AS owner FROM (
+            SELECT (band >> 5) + link AS id, n, coalesce(owner, owners[1]) AS owner
+            FROM taken, unnest(links, clicks, owners) AS triple (link, n, owner) OFFSET 0
+        ) AS of_parts GROUP BY id ORDER BY id
     )
     SELECT (SELECT count(*) FROM taken), array_agg(id), array_agg(n), array_agg(owner), coalesce(sum(n), 0)::bigint
     INTO part_count, ids, counts, owners_of, click_count FROM sums;
@@ -954,8 +962,6 @@ CREATE TABLE data_sets (
     flush          bigint NOT NULL DEFAULT 0,
     flush_name     text   NOT NULL DEFAULT '',
     up_to          bigint NOT NULL DEFAULT 0,
-    -- Up to which flush no part is left: flushes wait if they are too far ahead of it.
-    merged_flush   bigint NOT NULL DEFAULT 0,
     -- The moment up to which all clicks that the data set was given are written back: answers name it while Redis is away.
     written_up_to  bigint,
     began_at       bigint NOT NULL DEFAULT now_micros(),
@@ -967,12 +973,40 @@ WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_thr
 
 CREATE INDEX data_sets_newest ON data_sets (tag, term);
 
+-- Writes links of a flush as parts, and moves the mark of the flush, in one transaction: from a mark where the ledger stands, in the
+-- term of the data set, and a flush without any mark only while fewer than so many others have parts. Returns whether it did.
+CREATE FUNCTION write_flush(
+    of_epoch text, of_term bigint, of_flush bigint, with_name text, begins_at bigint, ends_at bigint, most_flushes bigint,
+    of_interval integer, bands bigint[], ends integer[], ids integer[], counts bigint[], owners_of bigint[], with_details bytea)
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    -- The row is locked first: another writer of the same links waits, and then finds them written.
+    PERFORM FROM data_sets WHERE epoch = of_epoch AND term = of_term
+        AND (flush = of_flush AND up_to = begins_at AND flush_name = with_name OR flush < of_flush AND begins_at = 0) FOR NO KEY UPDATE;
+    -- A statement of its own: its snapshot is younger than the lock.
+    IF NOT FOUND OR begins_at = 0 AND (SELECT count(DISTINCT flush) FROM click_parts WHERE epoch = of_epoch AND epoch <> '') >= most_flushes THEN
+        RETURN false;
+    END IF;
+    UPDATE data_sets SET flush = of_flush, up_to = ends_at, flush_name = with_name WHERE epoch = of_epoch;
+    PERFORM insert_parts(of_epoch, of_flush, of_interval, bands, ends, ids, counts, owners_of);
+    IF with_details IS NOT NULL THEN
+        INSERT INTO click_detail_queue (interval, details) VALUES (of_interval, with_details);
+    END IF;
+    -- An asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is synchronous,
+    -- makes all parts durable.
+    IF ends_at < 9223372036854775807 THEN
+        PERFORM set_config('synchronous_commit', 'off', true);
+    END IF;
+    RETURN true;
+END
+$$;
+
 -- Rows to lock: servers that only speak the protocol of Postgres may lack advisory locks. That of a tag puts its terms in order;
 -- the others let one instance at a time do a job.
 CREATE TABLE locks (
     name text PRIMARY KEY
 );
-INSERT INTO locks (name) VALUES ('owner series'), ('merging');
+INSERT INTO locks (name) VALUES ('owner series');
 
 -- Into how many shards the data sets of a Redis Cluster are divided, for each prefix of keys: all instances have the same
 -- number, and former data sets are written back before the number changes.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use self::noted_moments::NotedMoments;
@@ -44,6 +45,8 @@ pub struct Flusher {
     /// The name under which it has the leases, one per shard.
     name: String,
     writers: Writers,
+    /// Wakes the merge of what was flushed.
+    flushed: Notify,
     moments: NotedMoments,
 }
 
@@ -111,6 +114,7 @@ impl Flusher {
             clock,
             name: format!("{:016x}", random_id()),
             writers: Writers::new(),
+            flushed: Notify::new(),
             moments: NotedMoments::default(),
         }
     }
@@ -121,9 +125,10 @@ impl Flusher {
         if self.merges_apart() {
             self.flush_shards(self.flushable_shards(), &mut outcome)
                 .await;
+            self.flushed.notify_one();
             return outcome;
         }
-        match self.merge().await {
+        match self.merge_clicks().await {
             Ok(merged) => {
                 outcome.flushed = merged;
                 outcome.done.push(Shard::ONLY);
@@ -194,11 +199,16 @@ impl Flusher {
         self.redis.is_some()
     }
 
+    /// Waits until something was flushed since the last call.
+    pub async fn flushed(&self) {
+        self.flushed.notified().await;
+    }
+
     /// Moves clicks that the database has into the counts of their links.
     ///
     /// # Errors
     /// When the database is away.
-    pub async fn merge(&self) -> Result<Flushed, StoreError> {
+    pub async fn merge_clicks(&self) -> Result<Flushed, StoreError> {
         let mut merged = Flushed::default();
         let mut round = MergeRound::default();
         let mut pace = Pace::within(self.pauses_of_merge());

@@ -1,9 +1,10 @@
 //! The click pipeline: every answered click is counted exactly once, whatever crashes.
 //!
 //! ```text
-//! client ── Recorder ── Delivery ──► Redis: pending ──► flush N ──► link_clicks     (Flusher)
-//!           gathers     one batch      └─ in doubt ─► journal (parked)
-//!           a batch     at a time  ──► database: journal ─────────► link_clicks     (compaction)
+//! client ── Recorder ── Delivery ──► Redis: pending ──► flush N ──► parts ──► link_clicks     (Flusher: flush, merge)
+//!           gathers     one batch      └─ in doubt ─► journal (parked)  ▲
+//!           a batch     at a time  ──► Postgres ────────────────────────┘
+//!                                  ──► SQLite: journal ──► links                   (merge)
 //! client ── Grants ── one batch at a time ──► database: link_limits and link_clicks      (links with max_clicks)
 //! ```
 //!
@@ -15,7 +16,7 @@
 //! | `redelivery` | one attempt to deliver what is in doubt or in memory |
 //! | `link_changes` | which links changed, where no acknowledgement of Redis says so |
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
-//! | `flusher` | writes counts back: from Redis, and from the journal |
+//! | `flusher` | writes clicks back from Redis, and merges those that the database has into counts |
 //! | `counts` | reads exact counts, and the series that add up to them; counts as of an earlier moment while Redis is away |
 //! | `grants` | gathers visits of links with `max_clicks`, and asks the database for their clicks |
 //! | `before_limit` | counts the clicks from before a link got its limit |
@@ -39,11 +40,13 @@
 //!    uncounted, and it is sent to Redis again. Until Redis responds, the recorder sends it nothing newer, because Redis
 //!    would then take the older number for applied. A batch that was not sent, for want of a connection, is not in doubt.
 //!    It goes to the first sink that is available.
-//! 4. **A flush is applied once.** A rename turns `pending` into a flush with a new number. The transaction that adds a part
-//!    of the flush to the counts also notes in the ledger up to which link the flush is written. A part is added only if the
+//! 4. **A flush is applied once.** A rename turns `pending` into a flush with a new number. The transaction that writes a part
+//!    of the flush to the database also notes in the ledger up to which link the flush is written. A part is written only if the
 //!    ledger stands at the part's beginning, has no later flush, and has the flusher's term. Redis keeps the flush until its
 //!    last part is durable. A flush has a unique name, too, which sets it apart from one that got the same number after
-//!    the data set had gone back unnoticed.
+//!    the data set had gone back unnoticed. In Postgres, parts are rows of their own: a merge takes them out and adds them to the
+//!    counts of their links in one transaction, so a click is in a part or in a count, and a reader adds both up. Eight flushes at most
+//!    wait to be merged; the next one waits in Redis.
 //! 5. **A count is exact.** It is read from Redis first, then from one snapshot of the database. The ledger in that snapshot
 //!    says which of the clicks in Redis the database already has (see [`counts`]).
 //! 6. **Clicks are kept by link ID.** IDs are never reused, so the clicks of a deleted link never land on another link.
@@ -67,12 +70,12 @@
 //!     the instance that recorded it, and keeps it in the journal, parked, in memory and when it is sent again. What is
 //!     pending in Redis is of one interval, too: a batch of a newer one first turns it into a flush, and one of an older
 //!     interval goes to a flush that no flusher has read. So a flush has one interval, and the transaction that adds it to
-//!     the counts adds it to the sum of that interval, and in Postgres to that of the link's owner. The sum of a link's series is
+//!     the counts adds it to the sum of that interval, and to that of the link's owner. The sum of a link's series is
 //!     its count at every moment (see [`counts::Counting::series_of`]).
 //!
 //! 11. **Classes follow the clicks, and never hold them up.** A batch carries its classes as one packed value, in Redis to a list
 //!     that has the number of the flush that its clicks will be in, and in the journal beside its clicks. The transaction that
-//!     counts clicks queues their classes, so each is summed once, as its click is. Where a class gets lost on the way (no
+//!     writes clicks to the database queues their classes, so each is summed once, as its click is. Where a class gets lost on the way (no
 //!     room, a form that cannot be read) its click has the class of which nothing is known.
 //!
 //! On a Redis Cluster all of this holds for each shard by itself: each has recorders of its own, so a redirect waits for

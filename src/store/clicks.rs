@@ -28,23 +28,15 @@ pub struct Compacted {
     pub links: u64,
     /// Clicks added.
     pub clicks: u64,
-    /// Whether no click waits, but for a few that came meanwhile, or another instance moves them.
+    /// Whether no click waits, but for a few that came meanwhile, or that another instance moves.
     pub done: bool,
 }
 
-/// How far the clicks are that are moved into links step by step. In SQLite each step stands for itself.
+/// How far a round of moving clicks into links is. In SQLite each step stands for itself.
 #[derive(Debug, Default)]
-pub struct MergeRound(pub(super) Option<PartsLeft>);
-
-/// The parts that a round has still to merge.
-#[derive(Debug)]
-pub(super) struct PartsLeft {
-    /// Bands of links that had parts when the round began.
-    pub(super) bands: VecDeque<i64>,
-    /// Flushes of which no part is left when the round ends, each the newest of its epoch.
-    pub(super) flushes: Vec<(String, i64)>,
-    /// Whether there were more bands than a round has.
-    pub(super) are_more: bool,
+pub struct MergeRound {
+    /// Bands of links that had parts when the round began, and are not merged yet; `None` before the first step.
+    pub(super) bands: Option<VecDeque<i64>>,
 }
 
 /// Counted clicks: a journal of batches, and the counts into which it is compacted, together with

@@ -14,8 +14,12 @@ const MAX_COUNTED: i64 = 100_000;
 /// What is stored for the time being, and the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Batches in the journal, parked ones included; 100,000 at most.
+    /// Batches in the journal, in Postgres only parked batches; 100,000 at most.
     pub journal: u64,
+    /// Parts of flushes and batches in Postgres that are not merged; 100,000 at most.
+    pub parts: u64,
+    /// Flushes of a data set that are not merged, of the one with the most.
+    pub unmerged: u64,
     /// Changes of links that are not published yet; 100,000 at most.
     pub outbox: u64,
     /// Size of the database in bytes: without free pages, and with the log, where this process keeps it itself.
@@ -95,10 +99,13 @@ impl Store {
     /// [`StoreError`].
     pub async fn usage(&self) -> Result<Usage, StoreError> {
         let count = query_of_each(
-            "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_parts LIMIT $1) AS batches) AS journal,
+            "SELECT (SELECT count(*) FROM parked_batches) AS journal,
+                 (SELECT count(*) FROM (SELECT 1 FROM click_parts LIMIT $1) AS parts) AS parts,
+                 (SELECT coalesce(max(flushes), 0) FROM (
+                     SELECT count(DISTINCT flush) AS flushes FROM click_parts WHERE epoch <> '' GROUP BY epoch) AS of_data_sets) AS unmerged,
                  (SELECT count(*) FROM (SELECT 1 FROM link_changes WHERE published_at IS NULL LIMIT $1) AS changes) AS outbox,
                  pg_database_size(current_database()) AS bytes",
-            "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) AS batches) AS journal,
+            "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) AS batches) AS journal, 0 AS parts, 0 AS unmerged,
                  (SELECT count(*) FROM (SELECT 1 FROM link_changes LIMIT $1) AS changes) AS outbox,
                  (page_count - freelist_count) * page_size AS bytes
              FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
@@ -113,6 +120,8 @@ impl Store {
         Ok(Usage {
             bytes: number("bytes")? + disk.map_or(0, |disk| disk.log),
             journal: number("journal")?,
+            parts: number("parts")?,
+            unmerged: number("unmerged")?,
             outbox: number("outbox")?,
             disk,
         })

@@ -56,8 +56,12 @@ metrics! {
     gauge LAST_FLUSH_CLICKS = "shunt_last_flush_clicks";
     /// Links with clicks in Redis that are not yet written back.
     gauge PENDING_LINKS = "shunt_redis_pending_links";
-    /// Batches in the journal of the database, including parked batches; past 100,000 they are not counted.
+    /// Batches in the journal of the database, in Postgres only parked batches; past 100,000 they are not counted.
     gauge JOURNAL_BATCHES = "shunt_journal_batches";
+    /// Rows of clicks in Postgres that are not merged into the counts of links yet, each of up to 128 links; past 100,000 they are not counted.
+    gauge CLICK_PARTS = "shunt_click_parts";
+    /// Flushes that are written to Postgres and not merged yet, of the data set with the most; from eight on, the next flush waits in Redis.
+    gauge FLUSHES_UNMERGED = "shunt_flushes_unmerged";
     /// Changes of links that this instance must publish and has not yet published; past 100,000 they are not counted.
     gauge OUTBOX_CHANGES = "shunt_outbox_changes";
     /// Characters of the codes that new links get.

@@ -13,6 +13,7 @@ mod file;
 mod links;
 mod migrations;
 mod owner_series;
+mod parts;
 mod recorders;
 mod removals;
 mod replica;

@@ -25,7 +25,7 @@ async fn counted(store: &Store, link: LinkId) -> u64 {
 
 /// Appends the first batch of the recorder by hand, with three clicks of a link.
 const ORIGINAL: &str =
-    "SELECT insert_parts(ARRAY[7::bigint], ARRAY[1], 1, ARRAY[$1::integer], ARRAY[3::bigint], NULL)
+    "SELECT insert_parts('', 0, 1, ARRAY[7::bigint], ARRAY[1], ARRAY[$1::integer], ARRAY[3::bigint], NULL)
     FROM is_new_batch(7, 1) AS is_new WHERE is_new";
 
 /// Appends and compacts a batch.

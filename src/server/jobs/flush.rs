@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::flush_times::FlushTimes;
 use crate::clicks::{FlushError, FlushOutcome, Flushed, Flusher};
@@ -17,6 +17,9 @@ use crate::telemetry::throttle::FailureLog;
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(2);
 const OTHERS_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long a merge waits for a flush.
+const LONGEST_REST: Duration = Duration::from_secs(1);
+
 /// Flushes, and rests for `interval` after each flush.
 pub(super) async fn run(flusher: Arc<Flusher>, times: Arc<FlushTimes>, interval: Duration) {
     let mut failures = FailureLog::new("writing clicks back");
@@ -28,15 +31,17 @@ pub(super) async fn run(flusher: Arc<Flusher>, times: Arc<FlushTimes>, interval:
     }
 }
 
-/// Moves the clicks of flushes into the counts of their links. A merge that has much to do is rare, so that the next one
-/// adds the clicks of several flushes to a link at once.
-pub(super) async fn run_merges(flusher: Arc<Flusher>, interval: Duration) {
+/// Moves the clicks of flushes into the counts of their links, as soon as they are flushed. A merge that has much to do is rare,
+/// so that the next one adds the clicks of several flushes to a link at once.
+pub(super) async fn run_merges(flusher: Arc<Flusher>) {
     let mut failures = FailureLog::new("merging clicks");
     loop {
         let started = Instant::now();
-        let merged = flusher.merge().await.map(count);
+        let merged = flusher.merge_clicks().await.map(count);
         failures.note(&merged);
-        sleep(interval.max(started.elapsed())).await;
+        sleep(started.elapsed()).await;
+        // Without a flush of this instance, there may be those of others.
+        let _ = timeout(LONGEST_REST, flusher.flushed()).await;
     }
 }
 
@@ -79,6 +84,11 @@ pub(in crate::server) async fn last_flush(flusher: &Flusher, deadline: Instant) 
             if let Some(FlushError::Store(_)) = outcome.failure {
                 break;
             }
+        }
+        if flusher.merges_apart()
+            && let Err(error) = flusher.merge_clicks().await.map(count)
+        {
+            tracing::debug!(%error, "clicks are left to be merged after the next start");
         }
         if let Err(error) = flusher.release().await {
             tracing::debug!(%error, "the lease on flushing is left to expire");

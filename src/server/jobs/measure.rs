@@ -15,11 +15,12 @@ use crate::shared_redis::{RedisShard, RedisShards};
 use crate::store::{PostgresReplica, Store};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::metrics::{
-    CACHE_BYTES, CACHE_LINKS, DATABASE_BYTES, DATABASE_BYTES_MAX, DATABASE_CONNECTIONS,
-    DATABASE_CONNECTIONS_LIMIT, DATABASE_CONNECTIONS_MAX, JOURNAL_BATCHES, OUTBOX_CHANGES,
-    PENDING_LINKS, PENDING_OLDEST, REDIS_CONNECTIONS, REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS,
-    REPLICA_CONNECTIONS_MAX, RUNTIME_QUEUE, RUNTIME_TASKS, RUNTIME_WORKERS, SQLITE_BYTES,
-    SQLITE_DISK, SQLITE_DISK_FREE, bounded, bytes, gauge_of_shard,
+    CACHE_BYTES, CACHE_LINKS, CLICK_PARTS, DATABASE_BYTES, DATABASE_BYTES_MAX,
+    DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_LIMIT, DATABASE_CONNECTIONS_MAX, FLUSHES_UNMERGED,
+    JOURNAL_BATCHES, OUTBOX_CHANGES, PENDING_LINKS, PENDING_OLDEST, REDIS_CONNECTIONS,
+    REDIS_CONNECTIONS_MAX, REPLICA_CONNECTIONS, REPLICA_CONNECTIONS_MAX, RUNTIME_QUEUE,
+    RUNTIME_TASKS, RUNTIME_WORKERS, SQLITE_BYTES, SQLITE_DISK, SQLITE_DISK_FREE, bounded, bytes,
+    gauge_of_shard,
 };
 
 /// Pause between two measurements.
@@ -77,6 +78,8 @@ async fn measure_database(store: &Store, publishes: bool, max_bytes: u64) {
         metrics::gauge!(DATABASE_BYTES_MAX).set(bytes(max_bytes));
     }
     metrics::gauge!(JOURNAL_BATCHES).set(bounded(usage.journal));
+    metrics::gauge!(CLICK_PARTS).set(bounded(usage.parts));
+    metrics::gauge!(FLUSHES_UNMERGED).set(bounded(usage.unmerged));
     // An instance without Redis leaves changes to instances with Redis. If no instance has Redis, no change waits.
     let outbox = if publishes { usage.outbox } else { 0 };
     metrics::gauge!(OUTBOX_CHANGES).set(bounded(outbox));

@@ -68,7 +68,7 @@ pub(super) fn spawn(
     let mut jobs = Background { tasks, shutdown };
     jobs.spawn(flush::run(flusher(), flush_times, flush_interval));
     if app.flusher.merges_apart() {
-        jobs.spawn(flush::run_merges(flusher(), flush_interval));
+        jobs.spawn(flush::run_merges(flusher()));
     }
     jobs.spawn(measure::run(measured, metrics));
     let publishes = publishes(&app.store, &app.cache);

@@ -97,37 +97,27 @@ impl Clicks for PostgresStore {
         up_to: FlushMark,
     ) -> Result<bool, StoreError> {
         let parts = Parts::of(part);
-        // The ledger's row is locked first: another writer of the same part waits, and then finds it written. An
-        // asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is
-        // synchronous, makes all parts durable.
-        let written = self.pool.run(async |session| sqlx::query(
-            "WITH noted AS (
-                 UPDATE data_sets SET flush = $3, up_to = $5, flush_name = $10 WHERE epoch = $1 AND term = $2
-                 AND (flush = $3 AND up_to = $4 AND flush_name = $10 OR flush < $3 AND $4 = 0 AND $3 <= merged_flush + $14)
-                 RETURNING up_to
-             ),
-             queued AS (
-                 INSERT INTO click_detail_queue (interval, details) SELECT $9, $11 FROM noted WHERE $11::bytea IS NOT NULL
-             )
-             SELECT up_to, insert_parts($6, $7, $9, $12, $13, NULL), CASE WHEN $8 THEN set_config('synchronous_commit', 'off', true) END
-             FROM noted",
-        )
-        .bind(&flush.epoch)
-        .bind(flush.term)
-        .bind(flush.number)
-        .bind(from.stored())
-        .bind(up_to.stored())
-        .bind(parts.bands)
-        .bind(parts.ends)
-        .bind(up_to != FlushMark::Whole)
-        .bind(flush.interval.number())
-        .bind(&flush.name)
-        .bind(click_rows::packed(details))
-        .bind(parts.links)
-        .bind(parts.clicks)
-        .bind(MAX_UNMERGED)
-        .fetch_optional(session).await).await?;
-        Ok(written.is_some())
+        let written = self.pool.run(async |session| {
+            sqlx::query_scalar(
+                "SELECT write_flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, NULL, $13)",
+            )
+            .bind(&flush.epoch)
+            .bind(flush.term)
+            .bind(flush.number)
+            .bind(&flush.name)
+            .bind(from.stored())
+            .bind(up_to.stored())
+            .bind(MAX_UNMERGED)
+            .bind(flush.interval.number())
+            .bind(parts.bands)
+            .bind(parts.ends)
+            .bind(parts.links)
+            .bind(parts.clicks)
+            .bind(click_rows::packed(details))
+            .fetch_one(session)
+            .await
+        });
+        Ok(written.await?)
     }
 
     async fn parked(
@@ -250,7 +240,7 @@ impl PostgresStore {
                      queued AS (
                          INSERT INTO click_detail_queue (interval, details) SELECT $3, $8 FROM batch WHERE $8::bytea IS NOT NULL
                      )
-                     SELECT insert_parts($4, $5, $3, $6, $7, NULL) FROM batch",
+                     SELECT insert_parts('', 0, $3, $4, $5, $6, $7, NULL) FROM batch",
                 )
                 .bind(batch.recorder.cast_signed())
                 .bind(batch.number.cast_signed())

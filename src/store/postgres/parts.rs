@@ -3,12 +3,9 @@
 //! A part has the clicks of one interval in a band of links, as `click_parts` of the schema says. Readers add parts to what the
 //! links have; a merge adds them to the links for good.
 
-use sqlx::Row;
-
 use super::PostgresStore;
 use super::session::Session;
 use crate::domain::LinkId;
-use crate::store::clicks::PartsLeft;
 use crate::store::rows::signed;
 use crate::store::{Compacted, MergeRound, StoreError};
 
@@ -80,32 +77,22 @@ impl Parts {
 impl PostgresStore {
     /// Merges the next parts of a round.
     pub(super) async fn merge_step(&self, round: &mut MergeRound) -> Result<Compacted, StoreError> {
-        let mut left = match round.0.take() {
-            Some(left) => left,
-            None => self.pool.run(begin_round).await?,
-        };
-        let bands: Vec<i64> = left.bands.iter().take(BANDS_PER_STEP).copied().collect();
-        if bands.is_empty() {
-            self.pool
-                .run(async |session| end_round(session, &left).await)
-                .await?;
-            return Ok(Compacted {
-                done: !left.are_more,
-                ..Compacted::default()
-            });
+        if round.bands.is_none() {
+            round.bands = Some(self.pool.run(bands_with_parts).await?.into());
         }
-        let merging = async |session: &mut Session| merge(session, &bands).await;
-        let Some((parts, links, clicks)) = self.pool.transaction(merging).await? else {
-            // Another instance merges. What it leaves is for the next round.
+        let left = round.bands.get_or_insert_default();
+        let bands: Vec<i64> = left.iter().take(BANDS_PER_STEP).copied().collect();
+        if bands.is_empty() {
             return Ok(Compacted {
                 done: true,
                 ..Compacted::default()
             });
-        };
-        if parts == 0 {
-            left.bands.drain(..bands.len());
         }
-        round.0 = Some(left);
+        let merging = async |session: &mut Session| merge(session, &bands).await;
+        let (parts, links, clicks) = self.pool.transaction(merging).await?;
+        if parts == 0 {
+            left.drain(..bands.len());
+        }
         Ok(Compacted {
             links: links.unsigned_abs(),
             clicks: clicks.unsigned_abs(),
@@ -114,76 +101,24 @@ impl PostgresStore {
     }
 }
 
-/// Reads which flushes are whole, and then which bands have parts: so the round sees all parts of these flushes.
-async fn begin_round(session: &mut Session) -> Result<PartsLeft, sqlx::Error> {
-    let flushes = sqlx::query_as(
-        "SELECT epoch, whole FROM (
-             SELECT epoch, merged_flush, CASE WHEN up_to = 9223372036854775807 THEN flush ELSE flush - 1 END AS whole FROM data_sets
-         ) AS seen WHERE whole > merged_flush",
-    )
-    .fetch_all(&mut *session)
-    .await?;
-    let bands: Vec<i64> =
-        sqlx::query_scalar("SELECT band FROM click_parts GROUP BY band ORDER BY band LIMIT $1")
-            .bind(BANDS_PER_ROUND)
-            .fetch_all(session)
-            .await?;
-    let are_more = bands.len() as i64 == BANDS_PER_ROUND;
-    Ok(PartsLeft {
-        flushes: if are_more { Vec::new() } else { flushes },
-        bands: bands.into(),
-        are_more,
-    })
+async fn bands_with_parts(session: &mut Session) -> Result<Vec<i64>, sqlx::Error> {
+    sqlx::query_scalar("SELECT band FROM click_parts GROUP BY band ORDER BY band LIMIT $1")
+        .bind(BANDS_PER_ROUND)
+        .fetch_all(session)
+        .await
 }
 
-async fn end_round(session: &mut Session, round: &PartsLeft) -> Result<(), sqlx::Error> {
-    if round.flushes.is_empty() {
-        return Ok(());
-    }
-    let (epochs, flushes): (Vec<_>, Vec<_>) = round
-        .flushes
-        .iter()
-        .map(|(epoch, flush)| (epoch.as_str(), *flush))
-        .unzip();
-    sqlx::query(
-        "WITH noted AS (
-             UPDATE data_sets SET merged_flush = merged.flush FROM unnest($1::text[], $2::bigint[]) AS merged (epoch, flush)
-             WHERE data_sets.epoch = merged.epoch AND data_sets.merged_flush < merged.flush
-         )
-         SELECT set_config('synchronous_commit', 'off', true)",
+/// Returns how many parts, links and clicks were merged. A merge need not be durable: a crash that loses it brings the parts back.
+async fn merge(session: &mut Session, bands: &[i64]) -> Result<(i64, i64, i64), sqlx::Error> {
+    let merged: (i64, i64, i64, String) = sqlx::query_as(
+        "SELECT part_count, link_count, click_count, set_config('synchronous_commit', 'off', true) FROM merge_parts($1, $2)",
     )
-    .bind(epochs)
-    .bind(flushes)
-    .execute(session)
+    .bind(bands)
+    .bind(PARTS_PER_STEP)
+    .fetch_one(session)
     .await?;
-    Ok(())
-}
-
-/// Returns how many parts, links and clicks were merged. `None`: another instance is at it. A merge need not be durable: a crash that loses
-/// it brings the parts back.
-async fn merge(
-    session: &mut Session,
-    bands: &[i64],
-) -> Result<Option<(i64, i64, i64)>, sqlx::Error> {
-    let alone = sqlx::query(
-        "SELECT FROM locks, set_config('synchronous_commit', 'off', true)
-         WHERE name = 'merging' FOR UPDATE OF locks SKIP LOCKED",
-    )
-    .fetch_optional(&mut *session)
-    .await?;
-    if alone.is_none() {
-        return Ok(None);
-    }
-    let merged = sqlx::query("SELECT part_count, link_count, click_count FROM merge_parts($1, $2)")
-        .bind(bands)
-        .bind(PARTS_PER_STEP)
-        .fetch_one(session)
-        .await?;
-    Ok(Some((
-        merged.try_get(0)?,
-        merged.try_get(1)?,
-        merged.try_get(2)?,
-    )))
+    let (parts, links, clicks, _) = merged;
+    Ok((parts, links, clicks))
 }
 
 #[cfg(test)]

@@ -151,9 +151,7 @@ impl Backend {
                     .await
                     .unwrap();
                 sqlx::query_scalar(
-                    "SELECT coalesce((SELECT clicks FROM link_clicks WHERE link_id = links.id), 0)
-                         + coalesce((SELECT sum(clicks)::bigint FROM points_in_parts(links.id)), 0)
-                     FROM links WHERE short_code = $1",
+                    "SELECT clicks FROM link_clicks WHERE link_id = (SELECT id FROM links WHERE short_code = $1)",
                 )
                 .bind(code)
                 .fetch_optional(&mut connection)
