@@ -14,12 +14,15 @@ from .results import Results
 from .stock import Stock
 
 SERVERS = ("server", "redis", "postgres")
-PART = 500
-"""Links per transaction, as the flusher has them."""
+PART = 2_000
+"""Links per transaction: `LINKS_PER_STEP` in src/clicks/flusher.rs."""
+LEVELS = (7, 10, 13, 16, 19, 22, 25, 28, 31)
+LINKS_PER_PART = 128
+BANDS_PER_STEP, PARTS_PER_STEP = 32, 256
+"""As in src/store/postgres/parts.rs."""
 ROWS = ("first", "again", "in the next quarter")
-PUBLIC, ONLY_COUNTS = "public", "counts_alone"
-SCHEMAS = {PUBLIC: "", ONLY_COUNTS: ", only counts"}
-"""As it is, and with only counts, with what is said of each."""
+OWNERS = (1_000, 100_000)
+TABLES = ("link_clicks", "link_series", "owner_series_log")
 
 
 @contextmanager
@@ -52,71 +55,106 @@ def size_of(postgres: Postgres, table: str) -> int:
 
 
 def rows(stock: Stock, results: Results, count: int) -> None:
-    """Links spread over the whole table, written back in rising order as a flush does: for the first time, again in the
-    same quarter of an hour, and in the next one, which moves the sum of the interval before to its series. Beside the schema as it is,
-    a schema without series and sums by owner, in tables of its own."""
+    """Links spread over the whole table, written back as flushes are: appended as parts, and merged, for the first time, again in the
+    same quarter of an hour, in the next one, and eight flushes at once; of some owners and of many."""
     postgres = stock.postgres
     assert postgres
     # Those after the links that other parts have clicked.
     first, step = stock.long + 1, (stock.links - stock.long) // count
     assert step > 0
-    # In the future, so that no row has a later one.
-    interval = 2_000_000
+    count -= count % PART
     # As all parts of a flush but the last.
     postgres.sql(f"alter database {postgres.database} set synchronous_commit = off")
-    make_counts_alone(postgres)
-    for what, of_interval in zip(ROWS, (interval, interval, interval + 1), strict=True):
-        cpu = {}
-        for schema, suffix in SCHEMAS.items():
-            # Of sessions from now on: the statement commits, and so is alone in its call.
-            postgres.sql(f"alter database {postgres.database} set search_path = {', '.join(dict.fromkeys((schema, PUBLIC)))}")
-            postgres.sql("checkpoint")
-            lsn = postgres.sql("select pg_current_wal_lsn()")
-            tables = {table: size_of(postgres, f"{PUBLIC}.{table}") for table in ("link_clicks", "link_series", "owner_series_log")}
-            before = usage(postgres.process.pid).cpu
-            postgres.sql(f"""
-                do $$ begin
-                    for part in 0..{count // PART - 1} loop
-                        perform count_clicks(array_agg({first} + {step} * n order by n), array_agg(1::bigint), {of_interval})
-                        from generate_series(part * {PART}::bigint, (part + 1) * {PART} - 1) n;
-                        commit;
-                    end loop;
-                end $$""")
-            cpu[schema] = (usage(postgres.process.pid).cpu - before) * 1e6 / count
-            log = int(postgres.sql(f"select pg_current_wal_lsn() - '{lsn}'::pg_lsn"))
-            results.figure(f"a row written back, {what}{suffix}: CPU of Postgres, us", cpu[schema])
-            results.figure(f"a row written back, {what}{suffix}: bytes of the log", log / count)
-            for table, size in tables.items():
-                if schema == PUBLIC:
-                    grown = size_of(postgres, f"{PUBLIC}.{table}") - size
-                    results.figure(f"a row written back, {what}: bytes of {table}", grown / count)
-            say(f"costs: a row written back, {what}{suffix}: {cpu[schema]:.1f} us of Postgres, {log / count:.0f} bytes of its log")
-        results.figure(f"a row written back, {what}: CPU against{SCHEMAS[ONLY_COUNTS][1:]}", cpu[PUBLIC] / cpu[ONLY_COUNTS])
-    postgres.sql(f"alter database {postgres.database} reset search_path")
-    counted = int(postgres.sql(f"select count(*) from link_clicks where interval = {interval + 1}"))
-    assert counted >= count // PART * PART, f"{counted} of {count} rows are there"
-    alone = int(postgres.sql(f"select sum(clicks) from {ONLY_COUNTS}.link_clicks"))
-    assert alone == 3 * (count // PART * PART), f"{ONLY_COUNTS} has {alone} clicks"
-    postgres.sql(f"drop schema {ONLY_COUNTS} cascade")
+    # In the future, so that no row has a later one.
+    interval = 2_000_000
+    with flushes(postgres, first, step, count):
+        for owners in OWNERS:
+            suffix = "" if owners == OWNERS[0] else f", {owners:,} owners"
+            arrays, _ = spent(postgres, f"call flushed({interval}, {owners}, false)", count)
+            for what in ROWS[0 if owners == OWNERS[0] else 1:]:
+                interval += what == ROWS[2]
+                cpu, log = spent(postgres, f"call flushed({interval}, {owners}, true)", count)
+                results.figure(f"a link appended, {what}{suffix}: CPU of Postgres, us", cpu - arrays)
+                results.figure(f"a link appended, {what}{suffix}: bytes of the log", log)
+                sizes_before = {table: size_of(postgres, table) for table in TABLES}
+                merge = merged(postgres, results, f"a link merged, {what}{suffix}", count)
+                results.figure(f"a link appended and merged, {what}{suffix}: CPU of Postgres, us", cpu - arrays + merge[0])
+                results.figure(f"a link appended and merged, {what}{suffix}: bytes of the log", log + merge[1])
+                for table, size in sizes_before.items():
+                    results.figure(f"a link merged, {what}{suffix}: bytes of {table}", (size_of(postgres, table) - size) / count)
+                cpu, log = spent(postgres, "call sum_log()", count)
+                results.figure(f"sums by owner, {what}{suffix}: CPU of Postgres per link, us", cpu)
+                results.figure(f"sums by owner, {what}{suffix}: bytes of the log per link", log)
+        for _ in range(8):
+            postgres.sql(f"call flushed({interval}, {OWNERS[0]}, true)")
+        merged(postgres, results, "a link of a flush merged, eight flushes at once", 8 * count)
+    counted = int(postgres.sql(f"select count(*) from link_clicks where interval = {interval}"))
+    assert counted >= count, f"{counted} of {count} rows are there"
 
 
-def make_counts_alone(postgres: Postgres) -> None:
-    """A schema with a table of only counts, empty, and `count_clicks` for it. The links are those of all."""
+def merged(postgres: Postgres, results: Results, what: str, count: int) -> tuple[float, float]:
+    """Merges all parts. Returns the CPU and the bytes of the log for each link."""
+    cpu, log = spent(postgres, "call merged()", count)
+    results.figure(f"{what}: CPU of Postgres, us", cpu)
+    results.figure(f"{what}: bytes of the log", log)
+    say(f"costs: {what}: {cpu:.1f} us of Postgres, {log:.0f} bytes of its log")
+    return cpu, log
+
+
+def spent(postgres: Postgres, statement: str, count: int) -> tuple[float, float]:
+    """The CPU in microseconds and the bytes of the log that a statement takes, divided by `count`."""
+    postgres.sql("checkpoint")
+    lsn, before = postgres.sql("select pg_current_wal_insert_lsn()"), usage(postgres.process.pid).cpu
+    postgres.sql(statement)
+    cpu = usage(postgres.process.pid).cpu - before
+    log = int(postgres.sql(f"select pg_current_wal_insert_lsn() - '{lsn}'::pg_lsn"))
+    return cpu * 1e6 / count, log / count
+
+
+@contextmanager
+def flushes(postgres: Postgres, first: int, step: int, count: int) -> Iterator[None]:
+    """Procedures that write links back as the service does, a transaction after the other. Called without appending, the first one shows
+    what the arrays cost that the service sends."""
+    level = max(level for level in LEVELS if level == LEVELS[0] or (1 << level) // step <= LINKS_PER_PART)
     postgres.sql(f"""
-        create schema {ONLY_COUNTS}; set search_path = {ONLY_COUNTS}, public;
-        create table {ONLY_COUNTS}.link_clicks (link_id bigint primary key, clicks bigint not null check (clicks >= 0))
-            with (fillfactor = 50);
-        create function count_clicks(ids bigint[], counts bigint[], of_interval integer) returns bigint language plpgsql as $$
+        create procedure flushed(of_interval integer, owner_count integer, appends boolean) language plpgsql as $$
         declare
-            written bigint;
+            bands bigint[]; ends integer[]; ids integer[]; counts bigint[]; owners bigint[];
         begin
-            with added as (
-                insert into link_clicks (link_id, clicks) select id, n from unnest(ids, counts) as pair (id, n)
-                where (select true from link_clicks where link_id = pair.id) or (select true from links where links.id = pair.id)
-                order by id on conflict (link_id) do update set clicks = link_clicks.clicks + excluded.clicks
-                returning 1
-            )
-            select count(*) into written from added;
-            return written;
-        end
-        $$""")
+            for part in 0..{count // PART - 1} loop
+                with links as (
+                    select id, row_number() over (order by id) as place
+                    from (select {first} + {step} * n as id from generate_series(part * {PART}::bigint, (part + 1) * {PART} - 1) n) as all_ids
+                ),
+                lasts as (select id >> {level} as band, max(place)::integer as place from links group by 1)
+                select (select array_agg((band << {level + 5}) + {level} order by band) from lasts),
+                    (select array_agg(place order by band) from lasts), array_agg((id & {(1 << level) - 1})::integer order by id),
+                    array_agg(1::bigint), array_agg(1 + id % owner_count order by id)
+                into bands, ends, ids, counts, owners from links;
+                if appends then
+                    perform insert_parts('load', 1, of_interval, bands, ends, ids, counts, owners);
+                end if;
+                commit;
+            end loop;
+        end $$;
+        create procedure merged() language plpgsql as $$
+        declare
+            bands bigint[] := array(select band from click_parts group by band order by band);
+            parts bigint;
+        begin
+            for place in 1..cardinality(bands) by {BANDS_PER_STEP} loop
+                loop
+                    select part_count into parts from merge_parts(bands[place:place + {BANDS_PER_STEP - 1}], {PARTS_PER_STEP});
+                    commit;
+                    exit when parts = 0;
+                end loop;
+            end loop;
+        end $$;
+        create procedure sum_log() language plpgsql as $$
+        begin
+            while sum_owner_series_log(10000) > 0 loop
+                commit;
+            end loop;
+        end $$""")
+    yield
+    postgres.sql("drop procedure flushed; drop procedure merged; drop procedure sum_log")

@@ -116,7 +116,7 @@ def scale(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
 def judge(results: Results) -> None:
     """Compares each bar with the measured figure."""
     judge = results.judge
-    judge("pending clicks of many links: written back", "pending: seconds until written back", 20, None, "s")
+    judge("pending clicks of many links: written back", "pending: seconds until written back", 10, None, "s")
     judge("the same: p99 of redirects against without", "pending: p99 against without", 2, None, "x")
     for what in growth.OPERATIONS:
         judge(f"{what}: CPU with many links against few", f"{what}: CPU, large against small", 1.2, None, "x")
@@ -125,8 +125,10 @@ def judge(results: Results) -> None:
     judge("the same, where 1 of 10 may be held: growth against the bound's share",
           "memory: growth with a bound of a tenth", 0.5, None, "x")
     for what in costs.ROWS:
-        judge(f"a row written back, {what}: CPU against counts alone", f"a row written back, {what}: CPU against counts alone",
-              1.5, None, "x")
+        judge(f"a link appended, {what}: log", f"a link appended, {what}: bytes of the log", 40, None, "bytes", digits=1)
+        judge("the same: CPU of Postgres", f"a link appended, {what}: CPU of Postgres, us", 1.5, None, "us")
+        judge(f"a link appended and merged, {what}: log", f"a link appended and merged, {what}: bytes of the log", 300, None, "bytes", digits=1)
+        judge("the same: CPU of Postgres", f"a link appended and merged, {what}: CPU of Postgres, us", 5, None, "us")
     judge("the whole list of an owner of many links: growth", "list: growth of the server, MiB",
           16, None, "MiB", digits=1)
     judge("the same: first byte", "list: first byte, ms", 100, None, "ms", digits=1)

@@ -193,13 +193,13 @@ async fn merges_of_two_instances_take_each_part_once() {
         let mut merging = other.begin().await.unwrap();
         let merged = sqlx::query("SELECT merge_parts(array_agg(band), 10) FROM click_parts");
         merged.execute(&mut *merging).await.unwrap();
-        whole(&store, &flush_of(&data_set, 2, NOON + 1), &[(id, 4)]).await;
+        whole(&store, &flush_of(&data_set, 2, NOON), &[(id, 4)]).await;
         let ends = async {
             until_a_session_waits(&mut PgConnection::connect(&url).await.unwrap()).await;
             merging.commit().await.unwrap();
         };
         tokio::join!(merge(&store), ends);
-        assert_eq!(series(&store, id).await, [(NOON, 3), (NOON + 1, 4)]);
+        assert_eq!(series(&store, id).await, [(NOON, 7)]);
         assert_eq!(
             (
                 count(&store, id).await,

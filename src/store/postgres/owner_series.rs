@@ -46,8 +46,7 @@ pub(super) const BOTS: &str = "SELECT interval::bigint, n FROM (
      ) AS points
      WHERE n > 0 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)";
 
-/// Adds rows of the log up; returns whether there are more. Another instance may be at it: the row is the lock. The rows of the
-/// log have no key, which would make writing them a quarter dearer.
+/// Adds rows of the log up; returns whether there are more. Another instance may be at it: the row is the lock.
 pub(super) async fn sum_log(session: &mut Session) -> Result<bool, sqlx::Error> {
     let is_alone: Option<bool> = sqlx::query_scalar(
         "SELECT true FROM locks, set_config('synchronous_commit', 'off', true)
@@ -58,26 +57,9 @@ pub(super) async fn sum_log(session: &mut Session) -> Result<bool, sqlx::Error> 
     if !is_alone.unwrap_or_default() {
         return Ok(false);
     }
-    let rows: i64 = sqlx::query_scalar(
-        "WITH taken AS (
-             DELETE FROM owner_series_log WHERE ctid = ANY (ARRAY(SELECT ctid FROM owner_series_log LIMIT $1))
-             RETURNING owner_id, interval, clicks, bots
-         ),
-         sums AS (
-             SELECT owner_id, interval, sum(clicks)::bigint AS clicks, sum(bots)::bigint AS bots FROM taken
-             GROUP BY owner_id, interval
-         ),
-         added AS (
-             INSERT INTO owner_series SELECT owner_id, interval, clicks, bots FROM sums
-             WHERE (clicks <> 0 OR bots <> 0) AND (SELECT true FROM users WHERE id = owner_id)
-             ORDER BY owner_id, interval
-             ON CONFLICT (owner_id, interval) DO UPDATE SET
-                 clicks = owner_series.clicks + excluded.clicks, bots = owner_series.bots + excluded.bots
-         )
-         SELECT count(*) FROM taken",
-    )
-    .bind(ROWS_PER_STEP)
-    .fetch_one(session)
-    .await?;
+    let rows: i64 = sqlx::query_scalar("SELECT sum_owner_series_log($1)")
+        .bind(ROWS_PER_STEP)
+        .fetch_one(session)
+        .await?;
     Ok(rows == ROWS_PER_STEP)
 }
