@@ -32,6 +32,11 @@ const LEASE: Duration = Duration::from_secs(10);
 /// How long the journal is compacted before the flush goes on to Redis.
 const COMPACTION_LIMIT: Duration = Duration::from_secs(2);
 
+/// The longest pause after a step of compaction, as a multiple of its duration, and after how long a journal that still has batches is
+/// compacted without pauses.
+const LONGEST_PAUSE_OF_JOURNAL: f64 = 8.0;
+const PATIENCE_WITH_JOURNAL: Duration = Duration::from_secs(4);
+
 /// A flush of more links is large: it is written back with shorter pauses.
 const LARGE: usize = 100_000;
 
@@ -198,6 +203,12 @@ impl Flusher {
 
     async fn compact_journal(&self, flushed: &mut Flushed) -> Result<(), StoreError> {
         let started = Instant::now();
+        // Beside Redis the journal has what came while Redis was away.
+        let mut pace = if self.redis.is_some() {
+            Pace::within(1.0..=1.0)
+        } else {
+            Pace::within(0.0..=LONGEST_PAUSE_OF_JOURNAL).with_patience(PATIENCE_WITH_JOURNAL)
+        };
         loop {
             let step_started = Instant::now();
             let compacted = self.store.clicks.compact().await?;
@@ -210,7 +221,8 @@ impl Flusher {
                 return Ok(());
             }
             // SQLite has one writer: between two steps, new clicks are written.
-            sleep(step_started.elapsed()).await;
+            pace.rest_after(step_started.elapsed(), self.store.append_delay())
+                .await;
         }
     }
 
