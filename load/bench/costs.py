@@ -88,6 +88,12 @@ def rows(stock: Stock, results: Results, count: int) -> None:
         for _ in range(8):
             postgres.sql(f"call flushed({interval}, {OWNERS[0]}, true)")
         merged(postgres, results, "a link of a flush merged, eight flushes at once", 8 * count)
+        while int(postgres.sql("select count(*) from link_series")) < count:
+            interval += 1
+            postgres.sql(f"call flushed({interval}, {OWNERS[0]}, true)")
+            postgres.sql("call merged()")
+        points = int(postgres.sql("select sum(cardinality(points)) from link_series"))
+        results.figure("an interval of a link at rest: bytes", size_of(postgres, "link_series") / points)
     counted = int(postgres.sql(f"select count(*) from link_clicks where interval = {interval}"))
     assert counted >= count, f"{counted} of {count} rows are there"
 

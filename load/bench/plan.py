@@ -35,6 +35,8 @@ SPARE = 1.25
 """Memory of Redis that is bought for each byte in use: buffers and fragments."""
 LARGEST_MASTER = 50e9
 """Bytes of Redis on one master at most: it has to be copied to a replica, and read again after a restart."""
+OWNERS = 100_000
+"""Of the links: costs.py measures with as many."""
 INTERVALS = (1, 10, 60, 300, 900)
 SECONDS_OF_LOOKUP = 0.004
 """In a busy Postgres."""
@@ -56,17 +58,21 @@ class Costs:
     click: float
     redis_lookup: float
     postgres_lookup: float
-    row_again: float
-    row_new_quarter: float
+    append: float
+    """A link of a flush, written as a part."""
+    merge_again: float
+    merge_new_quarter: float
+    """The same link, merged into its count and into the sums of its owner, of which there are many."""
     around_row: float
-    """What a row of a flush costs beside its statement: the transaction around it, the queue of classes, checkpoints."""
+    """What a link of a flush costs beside these statements: the transactions around them, checkpoints, vacuum."""
     log_again: float
     log_new_quarter: float
     redis_link: float
     redis_pending: float
     link: float
     link_clicks: float
-    link_series: float
+    at_rest: float
+    """An interval of a link, once sixteen of them are a row."""
 
 
 def figure(name: str, file: str) -> float:
@@ -89,7 +95,15 @@ def costs() -> Costs:
     """All of them."""
     redis = "a look-up in Redis with its redirect: CPU of"
     postgres = "a look-up in Postgres with its redirect: CPU of"
-    row = "a row written back,"
+    owners = f"{OWNERS:,} owners"
+
+    def of_link(what: str, column: str) -> float:
+        sums = column.replace("bytes of the log", "bytes of the log per link").replace("us", "us per link")
+        return (figure(f"a link appended and merged, {what}, {owners}: {column}", "rows")
+                + figure(f"sums by owner, {what}, {owners}: {sums}", "rows"))
+
+    cpu, log = "CPU of Postgres, us", "bytes of the log"
+    append = figure(f"a link appended, again, {owners}: {cpu}", "rows")
     return Costs(
         # By agents that vary, as those of the public do.
         warm=sample("visitors", "shunt off", 0), from_redis=figure(f"{redis} server, us", "costs"),
@@ -98,16 +112,17 @@ def costs() -> Costs:
         click=figure("each link of a batch: CPU of Redis, us", "batch"),
         redis_lookup=max(0.0, figure(f"{redis} redis, us", "costs") - sample("uniform", "shunt", 1)),
         postgres_lookup=figure(f"{postgres} postgres, us", "costs"),
-        row_again=figure(f"{row} again: CPU of Postgres, us", "rows"),
-        row_new_quarter=figure(f"{row} in the next quarter: CPU of Postgres, us", "rows"),
-        around_row=figure("pending: CPU of Postgres per row, us", "pending") - figure(f"{row} first: CPU of Postgres, us", "rows"),
-        log_again=figure(f"{row} again: bytes of the log", "rows"),
-        log_new_quarter=figure(f"{row} in the next quarter: bytes of the log", "rows"),
+        append=append,
+        merge_again=of_link("again", cpu) - append,
+        merge_new_quarter=of_link("in the next quarter", cpu) - append,
+        around_row=max(0.0, figure("pending: CPU of Postgres per row, us", "pending") - figure(f"a link appended and merged, again: {cpu}", "rows")),
+        log_again=of_link("again", log),
+        log_new_quarter=of_link("in the next quarter", log),
         redis_link=figure("Redis: bytes per cached link", "costs"),
         redis_pending=figure("Redis: bytes per pending link", "costs"),
         link=figure("Postgres: bytes per link", "rows"),
-        link_clicks=figure(f"{row} first: bytes of link_clicks", "rows"),
-        link_series=figure(f"{row} in the next quarter: bytes of link_series", "rows"),
+        link_clicks=figure("a link merged, first: bytes of link_clicks", "rows"),
+        at_rest=figure("an interval of a link at rest: bytes", "rows"),
     )
 
 
@@ -134,7 +149,8 @@ class Plan:
     cores: float
     workers: int
     flushes: int
-    """That have to be written side by side."""
+    merges: int
+    """That have to run side by side."""
     masters: int
     masters_if_quick: int
     pending: float
@@ -159,10 +175,11 @@ def planned(groups: list[Group], cost: Costs, demand: Demand, memory_mib: int) -
     pending = distinct(groups, demand.interval)
     rows = pending / demand.interval
     new = min(rows, distinct(groups, 900) / 900)
-    # A flush is written by one session of Postgres, a transaction after the other.
-    writing = ((rows - new) * cost.row_again + new * cost.row_new_quarter + rows * cost.around_row) / 1e6
-    flushes = ceil(writing / BUSY)
-    instances = ceil(flushes / WRITERS)
+    # A flush is written by one session of Postgres, a transaction after the other; an instance merges in one session, too.
+    appending = rows * cost.append / 1e6
+    merging = ((rows - new) * cost.merge_again + new * cost.merge_new_quarter) / 1e6
+    flushes, merges = ceil(appending / BUSY), ceil(merging / BUSY)
+    instances = max(merges, ceil(flushes / WRITERS))
     while True:
         caches = Caches(instances, memory_mib * 2**20 / BYTES_PER_CACHED_LINK, PROCESS_LIFETIMES, REDIS_LIFETIME)
         rates = lookups(groups, caches)
@@ -177,9 +194,9 @@ def planned(groups: list[Group], cost: Costs, demand: Demand, memory_mib: int) -
         return max(enough, masters_for(cost, demand, rates, instances * workers / acknowledged, flushes))
 
     return Plan(
-        cost, rates, caches, memory_mib, busy / BUSY, workers, flushes,
+        cost, rates, caches, memory_mib, busy / BUSY, workers, flushes, merges,
         masters(demand.acknowledged), masters(demand.acknowledged / 4), pending, rows, new,
-        (writing + rates.in_postgres * cost.postgres_lookup / 1e6) / BUSY,
+        (appending + merging + (rows * cost.around_row + rates.in_postgres * cost.postgres_lookup) / 1e6) / BUSY,
         (rows - new) * cost.log_again + new * cost.log_new_quarter)
 
 
@@ -241,13 +258,14 @@ def text(plans: dict[str, Plan], groups: dict[str, list[Group]], demand: Demand)
         line("**Cores of Postgres**", lambda p: f"**{ceil(p.postgres_cores)}**", "`rows.txt`, `pending.txt`; look-ups: `costs.txt`"),
         line("its log (WAL)", lambda p: f"{p.log / 1e6:.0f} MB/s", "`rows.txt`"),
         line("its size at first", lambda p: f"{demand.links * (p.cost.link + p.cost.link_clicks) / 1e9:,.0f} GB", "`rows.txt`"),
-        line("its growth by `link_series`", lambda p: f"{p.rows_in_new_quarters * p.cost.link_series * day / 1e12:.1f} TB a day", "`rows.txt`"),
+        line("its growth by series", lambda p: f"{p.rows_in_new_quarters * p.cost.at_rest * day / 1e12:.2f} TB a day", "`rows.txt`"),
         line("found in the process, of all", lambda p: f"{p.rates.in_process / demand.rate:.1%}", "simulated"),
         line("looked up in Redis", lambda p: f"{p.rates.in_redis:,.0f}/s", "simulated"),
         line("looked up in Postgres", lambda p: f"{p.rates.in_postgres:,.0f}/s", "simulated"),
         line("rows written back", lambda p: f"{p.rows:,.0f}/s", "simulated"),
         line("of them the first in their quarter of an hour", lambda p: f"{p.rows_in_new_quarters:,.0f}/s", "simulated"),
-        line("flushes that have to be written side by side", lambda p: f"{p.flushes}", "`rows.txt`, `pending.txt`"),
+        line("flushes that have to be written side by side", lambda p: f"{p.flushes}", "`rows.txt`"),
+        line("merges that have to run side by side, one in an instance", lambda p: f"{p.merges}", "`rows.txt`"),
         line("`CACHE_MEMORY_MIB`", lambda p: f"{p.memory_mib}", ""),
         line("`WORKERS`", lambda p: f"{p.workers}", ""),
         line("`REDIS_SHARDS`", lambda p: f"{p.shards}", "one per flush, as many for each master"),

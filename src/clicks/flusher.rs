@@ -4,7 +4,6 @@
 //! started, and the ledger (rule 4 in [`crate::clicks`]) makes repeated work harmless. The lease in Redis only avoids double
 //! work.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,6 +32,11 @@ const LEASE: Duration = Duration::from_secs(10);
 
 /// Links per transaction, which bounds how long a core is kept busy; `load/scale --only pending` measures it.
 const LINKS_PER_STEP: usize = 2_000;
+
+/// The longest pause after a step of merging in SQLite, as a multiple of its duration, and after how long clicks that still wait
+/// are merged without pauses.
+const LONGEST_PAUSE_OF_JOURNAL: f64 = 8.0;
+const PATIENCE_WITH_JOURNAL: Duration = Duration::from_secs(4);
 
 /// The longest pause after a transaction, as a multiple of its duration.
 const LONGEST_PAUSE: f64 = 3.0;
@@ -211,7 +215,15 @@ impl Flusher {
     pub async fn merge_clicks(&self) -> Result<Flushed, StoreError> {
         let mut merged = Flushed::default();
         let mut round = MergeRound::default();
-        let mut pace = Pace::within(self.pauses_of_merge());
+        let mut pace = match (&self.redis, self.store.has_one_process()) {
+            (Some(_), _) => Pace::within(0.0..=LONGEST_PAUSE),
+            // SQLite has one writer: between two steps, new clicks are written.
+            (None, true) => {
+                Pace::within(0.0..=LONGEST_PAUSE_OF_JOURNAL).with_patience(PATIENCE_WITH_JOURNAL)
+            }
+            // Batches of redirects wait for the same Postgres, whose acknowledgements nothing measures.
+            (None, false) => Pace::within(1.0..=1.0),
+        };
         loop {
             let started = Instant::now();
             let step = self.store.clicks.compact(&mut round).await?;
@@ -222,15 +234,8 @@ impl Flusher {
             if step.done {
                 return Ok(merged);
             }
-            sleep(pace.pause_after(started.elapsed(), self.longest_delay())).await;
-        }
-    }
-
-    /// Bounds of the pause after a step, as multiples of its duration. SQLite has one writer: between two steps, new clicks are written.
-    fn pauses_of_merge(&self) -> RangeInclusive<f64> {
-        match &self.redis {
-            None => 1.0..=1.0,
-            Some(_) => 0.0..=LONGEST_PAUSE,
+            let delay = self.longest_delay().or_else(|| self.store.append_delay());
+            pace.rest_after(started.elapsed(), delay).await;
         }
     }
 

@@ -1,10 +1,14 @@
-//! Slows background writes down, so that redirects that wait for Redis are not delayed.
+//! Slows background writes down, so that redirects that wait for an acknowledgement are not delayed.
 //!
-//! A database on the machine of Redis delays its acknowledgements while it writes. Each step is followed by a pause, which
-//! becomes longer while acknowledgements take more than they usually take, and shorter again afterwards.
+//! A database on the machine of Redis delays its acknowledgements while it writes, and SQLite has one writer, for which the
+//! batches of redirects wait. Each step is followed by a pause, which becomes longer while acknowledgements take more than they
+//! usually take, and shorter again afterwards.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
+
+use tokio::task::yield_now;
+use tokio::time::sleep;
 
 /// Acknowledgements that take up to so many times what they usually take are not delayed.
 const CALM: f64 = 1.5;
@@ -24,6 +28,9 @@ pub struct Pace {
     /// The pause after a step, as a multiple of the step's duration, and its bounds.
     factor: f64,
     bounds: RangeInclusive<f64>,
+    /// How long the work has taken so far, and after how long its pauses are the shortest, whatever they delay.
+    took: Duration,
+    patience: Option<Duration>,
 }
 
 impl Pace {
@@ -33,11 +40,22 @@ impl Pace {
         Self {
             factor: *bounds.start(),
             bounds,
+            took: Duration::ZERO,
+            patience: None,
+        }
+    }
+
+    /// The same for a backlog that has to be worked off: the longest pause shrinks to the shortest while the work takes so long.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self {
+            patience: Some(patience),
+            ..self
         }
     }
 
     /// The pause after a step, where acknowledgements take `delay` times what they usually take, if there are any (see
-    /// [`crate::shared_redis::RedisShard::delay`]).
+    /// [`crate::telemetry::acknowledgements::Acknowledgements::delay`]).
     pub fn pause_after(&mut self, step: Duration, delay: Option<f64>) -> Duration {
         let delay = delay.unwrap_or(0.0);
         let factor = if delay <= CALM {
@@ -49,8 +67,30 @@ impl Pace {
         };
         // A pause of a smaller part of a step is none.
         let factor = if factor < LEAST { 0.0 } else { factor };
-        self.factor = factor.clamp(*self.bounds.start(), *self.bounds.end());
-        step.mul_f64(self.factor)
+        self.factor = factor.clamp(*self.bounds.start(), self.longest());
+        let pause = step.mul_f64(self.factor);
+        self.took += step + pause;
+        pause
+    }
+
+    /// Rests for that pause.
+    pub async fn rest_after(&mut self, step: Duration, delay: Option<f64>) {
+        let pause = self.pause_after(step, delay);
+        if pause.is_zero() {
+            // A timer would make a millisecond of it.
+            yield_now().await;
+        } else {
+            sleep(pause).await;
+        }
+    }
+
+    fn longest(&self) -> f64 {
+        let (shortest, longest) = (*self.bounds.start(), *self.bounds.end());
+        let Some(patience) = self.patience else {
+            return longest;
+        };
+        let spent = self.took.as_secs_f64() / patience.as_secs_f64();
+        shortest + (longest - shortest) * (1.0 - spent.min(1.0))
     }
 }
 
@@ -90,5 +130,14 @@ mod tests {
         let mut pace = Pace::within(0.0..=3.0);
         let pause = after(&mut pace, 5, Some(3.0));
         assert_eq!(after(&mut pace, 20, Some(1.75)), pause);
+    }
+
+    #[test]
+    fn a_backlog_is_worked_off_without_pauses_once_patience_is_over() {
+        let mut pace = Pace::within(0.0..=3.0).with_patience(100 * STEP);
+        assert_eq!(pace.pause_after(STEP, Some(f64::INFINITY)), 3 * STEP);
+        let half_way = after(&mut pace, 20, Some(f64::INFINITY));
+        assert!((STEP..2 * STEP).contains(&half_way), "{half_way:?}");
+        assert_eq!(after(&mut pace, 400, Some(f64::INFINITY)), Duration::ZERO);
     }
 }

@@ -12,7 +12,6 @@
 //! | file | what it has |
 //! | --- | --- |
 //! | `shard`, `queries` | [`RedisShard`]: the state of one data set, and occasional calls over a pool |
-//! | `acknowledgements` | how long redirects wait for a data set |
 //! | `shards` | [`RedisShards`]: all data sets |
 //! | `servers` | [`RedisServers`]: the addresses at which they are found |
 //! | `connection` | [`DedicatedConnection`]: calls of a redirect's path |
@@ -20,7 +19,6 @@
 //! | `call`, [`scripts`], [`keys`] | what is sent, and which keys it concerns |
 //! | `term`, `failure` | [`Term`], [`RedisFailure`] |
 
-mod acknowledgements;
 mod call;
 mod connection;
 mod failure;

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use metrics::{Counter, Gauge};
 use tokio::sync::Notify;
 
-use super::acknowledgements::Acknowledgements;
 use super::call::Call;
 use super::failure::RedisFailure;
 use super::keys::Keys;
@@ -15,6 +14,7 @@ use super::master::{self, Candidate, FindMasterError, Master};
 use super::servers::Seeds;
 use super::term::Term;
 use crate::domain::{Clock, Shard, Timestamp};
+use crate::telemetry::acknowledgements::Acknowledgements;
 use crate::telemetry::metrics::{
     Connections, REDIS_COMMANDS, REDIS_OUTAGES, REDIS_SUPERSEDED, REDIS_UP, counter_of_shard,
     gauge_of_shard, start_shard_at_zero,

@@ -84,6 +84,18 @@ impl Store {
         }
     }
 
+    /// What it takes now to write a batch of clicks, as a multiple of what it takes when nothing delays it (see
+    /// [`Acknowledgements::delay`]). `None` if no redirect waits for this database, or if other instances write to it, too.
+    ///
+    /// [`Acknowledgements::delay`]: crate::telemetry::acknowledgements::Acknowledgements::delay
+    #[must_use]
+    pub fn append_delay(&self) -> Option<f64> {
+        match &self.engine {
+            Engine::Postgres(_) => None,
+            Engine::Sqlite(store) => store.append_delay(),
+        }
+    }
+
     /// Whether the database answers. Goes before operations for which no redirect waits: a busy database is not an
     /// absent one.
     ///

@@ -115,12 +115,12 @@ impl Sums {
     }
 
     /// Leaves out the links without an owner, which are deleted, and names only as many referrers as there is room for beside
-    /// those that are known already.
+    /// those that are known already, to which it adds.
     pub(super) fn bound(
         mut self,
         owners: &HashMap<i64, i64>,
-        mut of_links: Referrers,
-        mut of_owners: Referrers,
+        of_links: &mut Referrers,
+        of_owners: &mut Referrers,
     ) -> Self {
         self.0
             .retain(|(link, _), _| owners.contains_key(&link.number()));

@@ -9,6 +9,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, registry, reload};
 
+pub mod acknowledgements;
 pub mod cpu;
 pub mod exposition;
 pub mod histogram;

@@ -21,10 +21,13 @@ const MIN_PAUSE: Duration = Duration::from_millis(100);
 const USUAL_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// Bounds of the pause after each step of a sum, as multiples of its duration. The database has half of the time for other work at
+/// Bounds of the pause after each step of a sum, as multiples of its duration. Postgres has half of the time for other work at
 /// least. Where sums delay redirects, the write-back of counts comes first.
 const SHORTEST_PAUSE: f64 = 1.0;
 const LONGEST_PAUSE: f64 = 8.0;
+
+/// After how long a sum goes on without pauses where it is SQLite's: its steps are short, and what waits for them grows.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// How often a sum looks whether a flush is still under way, and how long it waits for one in all: that of a Redis which is away
 /// may be under way for hours.
@@ -45,16 +48,15 @@ pub(super) async fn run_sums(
     flush_interval: Duration,
     rows_per_day: u64,
 ) {
-    let longest = if redis.is_some() {
-        LONGEST_PAUSE
-    } else {
-        SHORTEST_PAUSE
-    };
     let mut failures = FailureLog::new("summing the classes of clicks");
     loop {
         let mut summing = Duration::ZERO;
         let summed = async {
-            let mut pace = Pace::within(SHORTEST_PAUSE..=longest);
+            let mut pace = if redis.is_some() {
+                Pace::within(SHORTEST_PAUSE..=LONGEST_PAUSE)
+            } else {
+                Pace::within(0.0..=LONGEST_PAUSE).with_patience(PATIENCE)
+            };
             let mut waited = Duration::ZERO;
             loop {
                 // Sums cost the database more than the flush that they would be beside.
@@ -72,8 +74,11 @@ pub(super) async fn run_sums(
                     .iter()
                     .flat_map(RedisShards::iter)
                     .map(RedisShard::delay);
-                let delay = delays.flatten().reduce(f64::max);
-                sleep(pace.pause_after(started.elapsed(), delay)).await;
+                let delay = delays
+                    .chain([store.append_delay()])
+                    .flatten()
+                    .reduce(f64::max);
+                pace.rest_after(started.elapsed(), delay).await;
             }
         };
         failures.note(&summed.await);

@@ -210,7 +210,7 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
     let sums = Sums::of(parts);
     let owners = owners(session, sums.links()).await?;
     let (of_links, of_owners) = sums.days_with_referrers(&owners);
-    let of_links = referrers(
+    let mut of_links = referrers(
         session,
         "SELECT DISTINCT link_id, at, referrer FROM unnest($1, $2) AS asked (link_id, at)
          JOIN link_detail_days USING (link_id, at)
@@ -219,7 +219,7 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
         of_links,
     )
     .await?;
-    let of_owners = referrers(
+    let mut of_owners = referrers(
         session,
         "SELECT DISTINCT owner_id, at, referrer FROM unnest($1, $2) AS asked (owner_id, at)
          JOIN owner_detail_days USING (owner_id, at)
@@ -228,7 +228,7 @@ async fn sum(session: &mut Session, rows_per_day: u64) -> Result<(bool, u64), sq
         of_owners,
     )
     .await?;
-    let sums = sums.bound(&owners, of_links, of_owners);
+    let sums = sums.bound(&owners, &mut of_links, &mut of_owners);
     let ids = class_ids(session, sums.classes()).await?;
     let mut room = room(session, &sums.rows(&owners, &ids).links, rows_per_day).await?;
     let (sums, unclassified) = sums.fitted(&ids, &mut room);

@@ -5,25 +5,25 @@
 //! `click_details_summing` says how many are added, in the same transaction; after a crash, the same sums are made of the rows that
 //! were taken, and those that are added are left out.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::json;
 use sqlx::SqliteConnection;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::batch::from_json;
-use super::detail_room::{add_classes, dropped, known_classes, note_growth, room};
+use super::class_rows::{ClassRows, Remembered};
+use super::detail_room::dropped;
 use super::log::Log;
-use super::one_row::{in_one_row, read};
 use super::pool::Pool;
+use super::step_size::StepSize;
 use crate::store::details;
-use crate::store::summing::{Added, DayOf, OfClass, Referrers, Sums};
+use crate::store::summing::OfClass;
 use crate::store::{DetailedClicks, KnownClasses, StoreError};
 
-/// Rows that are taken out of the queue, read, or removed in one step.
+/// Rows that are taken out of the queue or read in one step.
 const ROWS_PER_STEP: u32 = 64;
 
 /// After how many sums in memory no more rows are taken. Each has some 60 bytes, and up to 200 where its class is its own.
@@ -32,37 +32,30 @@ const MAX_SUMS: usize = 131_072;
 /// After how many rows no more are taken, however few sums they make: they wait in none of the tables that breakdowns read.
 const MAX_ROWS: usize = 16_384;
 
-/// Sums that are added in one step.
-const SUMS_PER_STEP: usize = 128;
-
 /// The mark from which on all sums are added.
 const ALL: i64 = i64::MAX;
 
 /// `id`, `interval`, `details`, `limits`.
 type TakenRow = (i64, i32, Vec<u8>, Option<String>);
 
-/// Adds rows to a table whose key is a column of this name.
-macro_rules! add {
-    ($table:literal, $key:literal) => {
-        concat!(
-            "INSERT INTO ",
-            $table,
-            " (",
-            $key,
-            ", at, class_id, clicks)
-             SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1) WHERE true
-             ON CONFLICT (",
-            $key,
-            ", at, class_id) DO UPDATE SET clicks = clicks + excluded.clicks"
-        )
-    };
-}
-
 /// Adds to the sums by class, one step at a time.
 pub(super) struct ClassSums {
     writer: Arc<Pool>,
     log: Arc<Log>,
-    under_way: Mutex<Option<Summing>>,
+    under_way: Mutex<UnderWay>,
+}
+
+#[derive(Default)]
+struct UnderWay {
+    summing: Option<Summing>,
+    steps: Steps,
+}
+
+/// How large steps are, and what is remembered from one to the next.
+struct Steps {
+    sums: StepSize,
+    removed: StepSize,
+    remembered: Remembered,
 }
 
 /// Sums of rows that are taken out of the queue.
@@ -85,18 +78,25 @@ impl ClassSums {
     /// Does one step; returns whether there are more.
     pub(super) async fn step(&self, rows_per_day: u64) -> Result<bool, StoreError> {
         let mut under_way = self.under_way.lock().await;
-        let Some(current) = (match under_way.take() {
+        let UnderWay { summing, steps } = &mut *under_way;
+        let Some(current) = (match summing.take() {
             Some(current) => Some(current),
             None => self.start().await?,
         }) else {
             return Ok(false);
         };
-        *under_way = if current.rest.is_empty() {
-            self.remove_taken(current).await?
+        *summing = if current.rest.is_empty() {
+            self.remove_taken(current, &mut steps.removed).await?
         } else {
-            self.add_some(current, rows_per_day).await?
+            self.add_some(current, rows_per_day, steps).await?
         };
         Ok(true)
+    }
+
+    /// Waits for the step that is under way; the next one waits for the guard. Whoever forgets that a link was deleted needs it: a step
+    /// looks before it writes.
+    pub(super) async fn between_steps(&self) -> impl Drop {
+        self.under_way.lock().await
     }
 
     /// Sums up what an earlier process took, or what waits; `None` if there is nothing.
@@ -104,6 +104,8 @@ impl ClassSums {
         let added: Option<i64> = sqlx::query_scalar("SELECT added FROM click_details_summing")
             .fetch_one(&mut *self.log.background().await?)
             .await?;
+        let dropped = dropped(&mut *self.log.background().await?).await?;
+        details::note_dropped(dropped);
         let mut summing = Summing {
             added: added.unwrap_or_default(),
             rest: BTreeMap::new(),
@@ -178,88 +180,77 @@ impl ClassSums {
         &self,
         mut summing: Summing,
         rows_per_day: u64,
+        steps: &mut Steps,
     ) -> Result<Option<Summing>, StoreError> {
         let next = std::iter::from_fn(|| summing.rest.pop_first());
-        let part: Vec<_> = next.take(SUMS_PER_STEP).collect();
+        let part: Vec<_> = next.take(steps.sums.rows()).collect();
+        let count = part.len();
         let before = summing.added;
         summing.added = if summing.rest.is_empty() {
             ALL
         } else {
-            before.saturating_add_unsigned(part.len() as u64)
+            before.saturating_add_unsigned(count as u64)
         };
-        let sums = Sums::of_classes(part);
-        let (sums, mut ids) = {
+        // What is remembered is true only if the step succeeds.
+        let mut remembered = std::mem::take(&mut steps.remembered);
+        let rows = {
             let reader = &mut *self.log.background().await?;
-            let owners = owners_of(reader, sums.links()).await?;
-            let (of_links, of_owners) = sums.days_with_referrers(&owners);
-            let of_links = referrers(reader, REFERRERS_OF_LINKS, of_links).await?;
-            let of_owners = referrers(reader, REFERRERS_OF_OWNERS, of_owners).await?;
-            let sums = sums.bound(&owners, of_links, of_owners);
-            let ids = known_classes(reader, &sums.classes()).await?;
-            (sums, ids)
+            ClassRows::of(part, rows_per_day, &mut remembered, reader).await?
         };
         let mut writer = self.writer.get().await?;
+        let started = Instant::now();
         let mut transaction = writer.begin_immediate().await?;
-        if !mark(&mut transaction, before, Some(summing.added)).await? {
+        if !rows.mark(&mut transaction, before, summing.added).await? {
             return Ok(None);
         }
-        add_classes(&mut transaction, &sums.classes(), &mut ids).await?;
-        // Once more: some may have been deleted meanwhile.
-        let owners = owners_of(&mut transaction, sums.links()).await?;
-        let wanted = as_json(&sums.rows(&owners, &ids).links);
-        let mut room = room(&mut transaction, &wanted, rows_per_day).await?;
-        let (sums, unclassified) = sums.fitted(&ids, &mut room);
-        note_growth(&mut transaction, room.new_rows()).await?;
-        let added = sums.rows(&owners, &ids);
-        for (statement, rows) in [
-            (add!("link_details", "link_id"), added.links),
-            (add!("link_detail_days", "link_id"), added.link_days),
-            (add!("owner_details", "owner_id"), added.owners),
-            (add!("owner_detail_days", "owner_id"), added.owner_days),
-            (
-                "INSERT INTO link_bots (link_id, interval, clicks)
-                 SELECT value ->> 0, value ->> 1, value ->> 3 FROM json_each(?1) WHERE true
-                 ON CONFLICT (link_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks",
-                added.bots,
-            ),
-        ] {
-            if !rows.keys.is_empty() {
-                sqlx::query(statement)
-                    .bind(as_json(&rows))
-                    .execute(&mut *transaction)
-                    .await?;
-            }
-        }
-        let dropped = dropped(&mut transaction).await?;
+        rows.add(&mut transaction).await?;
         transaction.commit().await?;
-        details::note_unclassified(unclassified);
-        details::note_dropped(dropped);
+        steps.sums.took(count, started.elapsed());
+        steps.remembered = remembered;
+        details::note_unclassified(rows.unclassified);
         Ok(Some(summing))
     }
 
     /// Removes rows whose sums are all added.
-    async fn remove_taken(&self, summing: Summing) -> Result<Option<Summing>, StoreError> {
+    async fn remove_taken(
+        &self,
+        summing: Summing,
+        size: &mut StepSize,
+    ) -> Result<Option<Summing>, StoreError> {
         let mut writer = self.writer.get().await?;
+        let started = Instant::now();
         let mut transaction = writer.begin_immediate().await?;
         if !mark(&mut transaction, summing.added, Some(ALL)).await? {
             return Ok(None);
         }
+        let limit = u32::try_from(size.rows()).unwrap_or(u32::MAX);
         let removed = sqlx::query(
             "DELETE FROM click_details_taken WHERE id IN (SELECT id FROM click_details_taken ORDER BY id LIMIT ?1)",
         )
-        .bind(ROWS_PER_STEP)
+        .bind(limit)
         .execute(&mut *transaction)
         .await?;
-        let are_more = removed.rows_affected() == u64::from(ROWS_PER_STEP);
+        let are_more = removed.rows_affected() == u64::from(limit);
         if !are_more {
             mark(&mut transaction, ALL, None).await?;
         }
         transaction.commit().await?;
+        size.took(limit as usize, started.elapsed());
         let rest = Summing {
             added: ALL,
             rest: BTreeMap::new(),
         };
         Ok(are_more.then_some(rest))
+    }
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self {
+            sums: StepSize::new(),
+            removed: StepSize::new(),
+            remembered: Remembered::default(),
+        }
     }
 }
 
@@ -298,61 +289,4 @@ async fn mark(
             .execute(transaction)
             .await?;
     Ok(moved.rows_affected() == 1)
-}
-
-const REFERRERS_OF_LINKS: &str = in_one_row!(
-    "link_id, at, referrer",
-    "SELECT DISTINCT link_id, at, referrer FROM json_each(?1)
-     JOIN link_detail_days ON link_id = value ->> 0 AND at = value ->> 1
-     JOIN click_classes ON click_classes.id = class_id WHERE referrer NOT IN ('', 'other')"
-);
-
-const REFERRERS_OF_OWNERS: &str = in_one_row!(
-    "owner_id, at, referrer",
-    "SELECT DISTINCT owner_id, at, referrer FROM json_each(?1)
-     JOIN owner_detail_days ON owner_id = value ->> 0 AND at = value ->> 1
-     JOIN click_classes ON click_classes.id = class_id WHERE referrer NOT IN ('', 'other')"
-);
-
-const OWNERS: &str = in_one_row!(
-    "id, owner_id",
-    "SELECT id, owner_id FROM links WHERE id IN (SELECT value FROM json_each(?1))"
-);
-
-/// The owner of each link that still exists.
-async fn owners_of(
-    reader: &mut SqliteConnection,
-    links: Vec<i64>,
-) -> Result<HashMap<i64, i64>, StoreError> {
-    let found: Vec<(i64, i64)> = read(reader, OWNERS, &json!(links).to_string()).await?;
-    Ok(found.into_iter().collect())
-}
-
-async fn referrers(
-    reader: &mut SqliteConnection,
-    statement: &'static str,
-    days: BTreeSet<DayOf>,
-) -> Result<Referrers, StoreError> {
-    let mut referrers = Referrers::new();
-    if days.is_empty() {
-        return Ok(referrers);
-    }
-    let found: Vec<(i64, i32, String)> = read(reader, statement, &json!(days).to_string()).await?;
-    for (id, day, referrer) in found {
-        referrers.entry((id, day)).or_default().insert(referrer);
-    }
-    Ok(referrers)
-}
-
-/// `[[key, time, class, clicks], …]`
-fn as_json(rows: &Added) -> String {
-    let columns = rows
-        .keys
-        .iter()
-        .zip(&rows.times)
-        .zip(rows.classes.iter().zip(&rows.clicks));
-    let rows: Vec<_> = columns
-        .map(|((key, time), (class, clicks))| (key, time, class, clicks))
-        .collect();
-    json!(rows).to_string()
 }

@@ -1,6 +1,6 @@
 //! Counted clicks in SQLite.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use sqlx::SqliteConnection;
@@ -67,6 +67,7 @@ const COUNTS: &str = counts!();
 #[async_trait]
 impl Clicks for SqliteStore {
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
+        let started = Instant::now();
         // One statement: recorders' marks are written later, when a batch leaves the journal.
         sqlx::query(
             "INSERT INTO click_journal (recorder, number, parked, epoch, clicks, interval, details) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4, ?5, ?6
@@ -81,6 +82,7 @@ impl Clicks for SqliteStore {
         .bind(click_rows::packed(&batch.details))
         .execute(&mut *self.writer.get_with_priority().await?)
         .await?;
+        self.appends.note(started.elapsed(), Instant::now());
         self.log.batch_written();
         Ok(())
     }

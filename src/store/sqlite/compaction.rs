@@ -15,16 +15,10 @@ use super::batch::from_json;
 use super::counted::count_clicks;
 use super::log::Log;
 use super::pool::Pool;
+use super::step_size::StepSize;
 use crate::domain::{Clock, Interval, LinkId};
 use crate::store::rows;
 use crate::store::{Compacted, StoreError};
-
-/// Links per step, for which clicks wait. A step takes below a millisecond for each interval where the links lie side by side in the
-/// file, and some milliseconds where they are spread over it.
-const LINKS_PER_STEP: usize = 250;
-
-/// Journal rows removed per step, once their clicks are in the links.
-const ROWS_PER_STEP: u32 = 250;
 
 /// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
 const BATCHES_PER_PAUSE: u32 = 128;
@@ -37,7 +31,15 @@ pub(super) struct Compactor {
     writer: Arc<Pool>,
     log: Arc<Log>,
     clock: Arc<dyn Clock>,
-    under_way: Mutex<Option<Compaction>>,
+    under_way: Mutex<UnderWay>,
+}
+
+struct UnderWay {
+    compaction: Option<Compaction>,
+    /// Links, for whose counts clicks wait.
+    links: StepSize,
+    /// Rows of the journal that are removed, once their clicks are in the links.
+    rows: StepSize,
 }
 
 /// A compaction that this process has summed up.
@@ -62,14 +64,18 @@ impl Compactor {
             writer,
             log,
             clock,
-            under_way: Mutex::default(),
+            under_way: Mutex::new(UnderWay {
+                compaction: None,
+                links: StepSize::new(),
+                rows: StepSize::new(),
+            }),
         }
     }
 
     /// Does one short step.
     pub(super) async fn step(&self) -> Result<Compacted, StoreError> {
         let mut under_way = self.under_way.lock().await;
-        let Some(current) = (match under_way.take() {
+        let Some(current) = (match under_way.compaction.take() {
             Some(current) => Some(current),
             None => self.start().await?,
         }) else {
@@ -78,13 +84,12 @@ impl Compactor {
                 ..Compacted::default()
             });
         };
-        let step = if current.rest.is_empty() {
-            self.remove_compacted(current).await?
+        let (next, compacted) = if current.rest.is_empty() {
+            self.remove_compacted(current, &mut under_way.rows).await?
         } else {
-            self.add_some(current).await?
+            self.add_some(current, &mut under_way.links).await?
         };
-        let (next, compacted) = step;
-        *under_way = next;
+        under_way.compaction = next;
         Ok(compacted)
     }
 
@@ -193,15 +198,17 @@ impl Compactor {
     async fn add_some(
         &self,
         mut compaction: Compaction,
+        size: &mut StepSize,
     ) -> Result<(Option<Compaction>, Compacted), StoreError> {
         let next = std::iter::from_fn(|| compaction.rest.pop_first());
-        let part: Vec<_> = next.take(LINKS_PER_STEP).collect();
+        let part: Vec<_> = next.take(size.rows()).collect();
         let up_to = if compaction.rest.is_empty() {
             ALL_LINKS
         } else {
             part[part.len() - 1].0.number()
         };
         let mut writer = self.writer.get().await?;
+        let started = Instant::now();
         let mut transaction = writer.begin_immediate().await?;
         // Unless another process that has this file went on meanwhile: then its mark is where to go on.
         let moved =
@@ -218,11 +225,12 @@ impl Compactor {
             links: part.len() as u64,
             ..Compacted::default()
         };
-        for (interval, clicks) in by_interval(part) {
+        for (interval, clicks) in by_interval(&part) {
             count_clicks(&mut transaction, &clicks, interval).await?;
             compacted.clicks += clicks.iter().map(|(_, clicks)| clicks).sum::<u64>();
         }
         transaction.commit().await?;
+        size.took(part.len(), started.elapsed());
         Ok((Some(compaction), compacted))
     }
 
@@ -230,11 +238,13 @@ impl Compactor {
     async fn remove_compacted(
         &self,
         mut compaction: Compaction,
+        size: &mut StepSize,
     ) -> Result<(Option<Compaction>, Compacted), StoreError> {
         let Some((recorder, last)) = compaction.cuts.last().copied() else {
             return Ok((None, Compacted::default()));
         };
         let mut writer = self.writer.get().await?;
+        let started = Instant::now();
         let mut transaction = writer.begin_immediate().await?;
         // As above: another process may have done this, too, and be compacting later batches.
         let is_current: bool = sqlx::query_scalar(
@@ -247,14 +257,14 @@ impl Compactor {
         if !is_current {
             return Ok((None, Compacted::default()));
         }
-        let up_to: Option<i64> = sqlx::query_scalar(
-            "SELECT max(number) FROM (
+        let (up_to, rows): (Option<i64>, u32) = sqlx::query_as(
+            "SELECT max(number), count(*) FROM (
                  SELECT number FROM click_journal
                  WHERE recorder = ?1 AND number <= ?2 AND NOT parked ORDER BY number LIMIT ?3)",
         )
         .bind(recorder)
         .bind(last)
-        .bind(ROWS_PER_STEP)
+        .bind(u32::try_from(size.rows()).unwrap_or(u32::MAX))
         .fetch_one(&mut *transaction)
         .await?;
         if let Some(up_to) = up_to {
@@ -293,6 +303,7 @@ impl Compactor {
             compaction.cuts.pop();
         }
         transaction.commit().await?;
+        size.took(rows as usize, started.elapsed());
         let done = compaction.cuts.is_empty();
         let compacted = Compacted {
             done,
@@ -304,12 +315,15 @@ impl Compactor {
 
 /// Clicks of links, by interval.
 fn by_interval(
-    clicks: Vec<(LinkId, BTreeMap<Interval, u64>)>,
+    clicks: &[(LinkId, BTreeMap<Interval, u64>)],
 ) -> BTreeMap<Interval, Vec<(LinkId, u64)>> {
     let mut intervals = BTreeMap::<_, Vec<_>>::new();
     for (link, of_link) in clicks {
         for (interval, clicks) in of_link {
-            intervals.entry(interval).or_default().push((link, clicks));
+            intervals
+                .entry(*interval)
+                .or_default()
+                .push((*link, *clicks));
         }
     }
     intervals

@@ -1,31 +1,36 @@
 //! The limit on rows of visitor classes in SQLite, and the IDs of the classes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::json;
-use sqlx::{QueryBuilder, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
 use crate::store::StoreError;
 use crate::store::detail_room::{QuarterRow, Room};
-use crate::store::details::{GROWTH_KEPT, MAX_CLASSES};
-use crate::store::summing::{class, columns};
+use crate::store::details::MAX_CLASSES;
+use crate::store::summing::{Added, class, columns};
 
 /// `id` and the six values.
-type ClassRow = (i32, String, String, String, String, String, String);
+pub(super) type ClassRow = (i32, String, String, String, String, String, String);
 
-const ROWS: &str = in_one_row!(
-    "link_id, at, class_id",
-    "SELECT link_id, at, class_id FROM json_each(?1)
-     JOIN link_details ON link_id = value ->> 0 AND at = value ->> 1 AND class_id = value ->> 2"
+/// Those of the rows of [`by_time`] that there are not.
+///
+/// [`by_time`]: super::class_rows::by_time
+const MISSING: &str = in_one_row!(
+    "link, time, class",
+    "SELECT link, time, class FROM (
+         SELECT CAST(pair.key AS INTEGER) AS link, CAST(times.key AS INTEGER) AS time, pair.value >> 32 AS class
+         FROM json_each(?1) AS times, json_each(times.value) AS pair) AS wanted
+     WHERE NOT EXISTS (SELECT 1 FROM link_details WHERE link_id = link AND at = time AND class_id = class)"
 );
 
 const OF_QUARTERS: &str = in_one_row!(
     "link, interval, rows",
     "SELECT link, interval, (SELECT count(*) FROM link_details WHERE link_id = link AND at = interval) AS rows
-     FROM (SELECT DISTINCT value ->> 0 AS link, value ->> 1 AS interval FROM json_each(?1))"
+     FROM (SELECT value ->> 0 AS link, value ->> 1 AS interval FROM json_each(?1))"
 );
 
 const KNOWN_CLASSES: &str = in_one_row!(
@@ -35,46 +40,33 @@ const KNOWN_CLASSES: &str = in_one_row!(
          SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?1))"
 );
 
-/// The room that there is for rows of intervals, which are `[[key, time, class, clicks], …]`.
+/// The room that there is for rows of intervals, which are given as JSON, too. Most are there already, and need none.
 pub(super) async fn room(
-    transaction: &mut SqliteConnection,
-    rows: &str,
+    reader: &mut SqliteConnection,
+    wanted: &str,
+    rows: &Added,
     rows_per_day: u64,
 ) -> Result<Room, StoreError> {
-    let found: Vec<QuarterRow> = read(transaction, ROWS, rows).await?;
-    let of_intervals: Vec<(i64, i32, i64)> = read(transaction, OF_QUARTERS, rows).await?;
+    let missing: HashSet<QuarterRow> = read(reader, MISSING, wanted).await?.into_iter().collect();
+    let keys = rows.keys.iter().zip(&rows.times).zip(&rows.classes);
+    let rows = keys.map(|((link, time), class)| (*link, *time, *class));
+    let found = rows.filter(|row| !missing.contains(row)).collect();
+    if missing.is_empty() {
+        return Ok(Room::new(found, Vec::new(), Vec::new(), rows_per_day));
+    }
+    let of_intervals: BTreeSet<_> = missing.iter().map(|(link, time, _)| (link, time)).collect();
+    let of_intervals: Vec<(i64, i32, i64)> =
+        read(reader, OF_QUARTERS, &json!(of_intervals).to_string()).await?;
     let of_days: Vec<(i32, i64)> = sqlx::query_as("SELECT at, new_rows FROM click_detail_growth")
-        .fetch_all(transaction)
+        .fetch_all(reader)
         .await?;
     Ok(Room::new(found, of_intervals, of_days, rows_per_day))
 }
 
-/// Adds to the number of new rows of each day, and forgets days long before.
-pub(super) async fn note_growth(
-    transaction: &mut SqliteConnection,
-    new_rows: Vec<(i32, i64)>,
-) -> Result<(), StoreError> {
-    let Some(newest) = new_rows.iter().map(|(day, _)| *day).max() else {
-        return Ok(());
-    };
-    sqlx::query("DELETE FROM click_detail_growth WHERE at < ?1")
-        .bind(newest - GROWTH_KEPT)
-        .execute(&mut *transaction)
-        .await?;
-    sqlx::query(
-        "INSERT INTO click_detail_growth SELECT value ->> 0, value ->> 1 FROM json_each(?1) WHERE true
-         ON CONFLICT (at) DO UPDATE SET new_rows = new_rows + excluded.new_rows",
-    )
-    .bind(json!(new_rows).to_string())
-    .execute(transaction)
-    .await?;
-    Ok(())
-}
-
 /// How many batches and parts of flushes the queue had no room for, ever.
-pub(super) async fn dropped(transaction: &mut SqliteConnection) -> Result<i64, StoreError> {
+pub(super) async fn dropped(reader: &mut SqliteConnection) -> Result<i64, StoreError> {
     let rows = sqlx::query_scalar("SELECT rows FROM click_details_dropped");
-    Ok(rows.fetch_one(transaction).await?)
+    Ok(rows.fetch_one(reader).await?)
 }
 
 /// The numbers of those classes that have one.
@@ -93,40 +85,27 @@ pub(super) async fn known_classes(
     Ok(found.into_iter().map(with_id).collect())
 }
 
-/// Gives a number to those classes that have none, as far as there is room.
-pub(super) async fn add_classes(
-    transaction: &mut SqliteConnection,
+/// Gives a number to those classes that have none, as far as there is room. Returns them as they are to be written. Only one step at a
+/// time gives numbers.
+pub(super) async fn new_classes(
+    reader: &mut SqliteConnection,
     classes: &BTreeSet<Arc<ClickClass>>,
     ids: &mut HashMap<ClickClass, i32>,
-) -> Result<(), StoreError> {
-    let newest: i32 = sqlx::query_scalar("SELECT coalesce(max(id), 0) FROM click_classes")
-        .fetch_one(&mut *transaction)
+) -> Result<Vec<ClassRow>, StoreError> {
+    let mut newest: i32 = sqlx::query_scalar("SELECT coalesce(max(id), 0) FROM click_classes")
+        .fetch_one(reader)
         .await?;
     if newest >= MAX_CLASSES {
-        return Ok(());
+        return Ok(Vec::new());
     }
+    let mut new = Vec::new();
     for class in classes {
         if !ids.contains_key(&**class) {
-            ids.insert((**class).clone(), new_class(transaction, class).await?);
+            newest += 1;
+            ids.insert((**class).clone(), newest);
+            let [referrer, country, browser, os, device, bot] = columns(class);
+            new.push((newest, referrer, country, browser, os, device, bot));
         }
     }
-    Ok(())
-}
-
-/// The number of a class that had none when it was looked for.
-async fn new_class(
-    transaction: &mut SqliteConnection,
-    class: &ClickClass,
-) -> Result<i32, StoreError> {
-    let mut insert = QueryBuilder::new(
-        "INSERT INTO click_classes (referrer, country, browser, os, device, bot) VALUES (",
-    );
-    let mut values = insert.separated(", ");
-    for value in columns(class) {
-        values.push_bind(value);
-    }
-    insert.push(
-        ") ON CONFLICT (referrer, country, browser, os, device, bot) DO UPDATE SET bot = excluded.bot RETURNING id",
-    );
-    Ok(insert.build_query_scalar().fetch_one(transaction).await?)
+    Ok(new)
 }

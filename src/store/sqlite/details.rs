@@ -93,6 +93,7 @@ impl Details for SqliteStore {
     }
 
     async fn remove_details_of_deleted(&self, limit: u32) -> Result<bool, StoreError> {
+        let _between_steps = self.class_sums.between_steps().await;
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
         let is_left = remove_of_deleted(&mut transaction, limit).await?;

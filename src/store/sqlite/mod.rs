@@ -8,7 +8,7 @@ use std::fs::{File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::Access;
 use rustix::io::Errno;
@@ -23,8 +23,10 @@ use self::presence::Presence;
 use super::migrations::Schema;
 use super::{OpenError, StoreError, StoreSettings};
 use crate::domain::{Clock, io_reason};
+use crate::telemetry::acknowledgements::Acknowledgements;
 
 mod batch;
+mod class_rows;
 mod class_sums;
 mod click_limits;
 mod clicks;
@@ -40,6 +42,7 @@ mod pool;
 mod presence;
 mod removed_details;
 mod series;
+mod step_size;
 
 pub(super) use clicks::written_clicks;
 pub(super) use counted::count_clicks;
@@ -60,6 +63,8 @@ pub struct SqliteStore {
     log: Arc<Log>,
     compactor: Compactor,
     class_sums: ClassSums,
+    /// How long batches of clicks wait and take.
+    appends: Acknowledgements,
     presence: Arc<Presence>,
     pub(super) installation: String,
     /// Keeps other processes away. The kernel releases the lock when this process ends, however it ends.
@@ -132,6 +137,7 @@ impl SqliteStore {
         Ok(Self {
             compactor: Compactor::new(Arc::clone(&writer), Arc::clone(&log), Arc::clone(&clock)),
             class_sums: ClassSums::new(Arc::clone(&writer), Arc::clone(&log)),
+            appends: Acknowledgements::new(Instant::now()),
             writer,
             reader,
             log,
@@ -144,6 +150,10 @@ impl SqliteStore {
 
     pub(super) fn disk(&self) -> Option<DiskUsage> {
         self.log.disk()
+    }
+
+    pub(super) fn append_delay(&self) -> Option<f64> {
+        self.appends.delay(Instant::now())
     }
 
     pub(super) async fn maintain(&self) -> Result<(), StoreError> {

@@ -44,7 +44,13 @@ pub(super) const BOTS: &str = "
       AND link_bots.interval >= ?4 AND link_bots.interval < ?5 GROUP BY link_bots.interval";
 
 /// Adds clicks of one interval to the sums of the links' owners.
-pub(super) const ADD: &str = "INSERT INTO owner_series (owner_id, interval, clicks)
-    SELECT owner_id, ?2, sum(pair.value) FROM json_each(?1) AS pair JOIN links ON links.id = CAST(pair.key AS INTEGER)
-    WHERE true GROUP BY owner_id
-    ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks";
+macro_rules! add {
+    () => {
+        "INSERT INTO owner_series (owner_id, interval, clicks)
+         SELECT owner_id, ?2, sum(pair.value) FROM json_each(?1) AS pair JOIN links ON links.id = CAST(pair.key AS INTEGER)
+         WHERE true GROUP BY owner_id
+         ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks"
+    };
+}
+
+pub(super) use add;

@@ -1,4 +1,4 @@
-//! How long a Redis takes to acknowledge what redirects wait for, and whether that is longer than usual.
+//! How long acknowledgements take for which redirects wait, and whether that is longer than usual.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,8 +11,8 @@ const WINDOWS: usize = 300;
 /// The weight of the newest acknowledgement in what one takes now.
 const NEWEST: f64 = 1.0 / 32.0;
 
-/// The acknowledgements of one data set.
-pub(super) struct Acknowledgements(Mutex<Times>);
+/// The acknowledgements of one data set of Redis, or of a database.
+pub struct Acknowledgements(Mutex<Times>);
 
 /// Times are in seconds.
 struct Times {
@@ -25,7 +25,9 @@ struct Times {
 }
 
 impl Acknowledgements {
-    pub(super) fn new(now: Instant) -> Self {
+    /// Without any so far.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
         Self(Mutex::new(Times {
             newest: None,
             recent: 0.0,
@@ -37,7 +39,7 @@ impl Acknowledgements {
     }
 
     /// Notes one that took so long.
-    pub(super) fn note(&self, took: Duration, now: Instant) {
+    pub fn note(&self, took: Duration, now: Instant) {
         let (took, mut times) = (took.as_secs_f64(), self.times());
         let before = if times.newest.is_some() {
             times.recent
@@ -58,7 +60,8 @@ impl Acknowledgements {
 
     /// What an acknowledgement takes now, as a multiple of what it usually takes; infinite where that is not known yet. `None`
     /// where there was none within the last window.
-    pub(super) fn delay(&self, now: Instant) -> Option<f64> {
+    #[must_use]
+    pub fn delay(&self, now: Instant) -> Option<f64> {
         let times = self.times();
         times
             .newest
