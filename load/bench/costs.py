@@ -18,7 +18,7 @@ PART = 2_000
 """Links per transaction: `LINKS_PER_STEP` in src/clicks/flusher.rs."""
 LEVELS = (7, 10, 13, 16, 19, 22, 25, 28, 31)
 LINKS_PER_PART = 128
-BANDS_PER_STEP, PARTS_PER_STEP = 32, 256
+BANDS_PER_STEP = 32
 """As in src/store/postgres/parts.rs."""
 ROWS = ("first", "again", "in the next quarter")
 OWNERS = (1_000, 100_000)
@@ -146,13 +146,13 @@ def flushes(postgres: Postgres, first: int, step: int, count: int) -> Iterator[N
         create procedure merged() language plpgsql as $$
         declare
             bands bigint[] := array(select band from click_parts group by band order by band);
-            parts bigint;
+            is_begun boolean;
         begin
             for place in 1..cardinality(bands) by {BANDS_PER_STEP} loop
                 loop
-                    select part_count into parts from merge_parts(bands[place:place + {BANDS_PER_STEP - 1}], {PARTS_PER_STEP});
+                    select are_more into is_begun from merge_parts(bands[place:place + {BANDS_PER_STEP - 1}]);
                     commit;
-                    exit when parts = 0;
+                    exit when not is_begun;
                 end loop;
             end loop;
         end $$;

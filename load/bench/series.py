@@ -119,23 +119,22 @@ def fill(stock: Stock, hot: str, times: Times, results: Results) -> int:
             delete from link_series using links where id = link_id and owner_id = {owner};
             delete from owner_series where owner_id = {owner};
             delete from owner_series_log where owner_id = {owner}""",
-        f"""insert into link_series (link_id, interval, clicks)
-            select id, {times.year} + (id * 7919 + number * 104729) % {older}, 1 + id % 5
-            from links cross join generate_series(0, 1) number where owner_id = {owner} and id <> {link}""",
+        f"""insert into link_series (link_id, newest, points)
+            select id, at, points_of(at, 1 + id % 5) from links cross join generate_series(0, 1) number
+            cross join lateral (select ({times.year} + (id * 7919 + number * 104729) % {older})::integer as at) as point
+            where owner_id = {owner} and id <> {link}""",
         f"""insert into link_clicks (link_id, clicks, interval, in_interval)
             select id, 2 * (1 + id % 5) + 1, {times.newest} - id % {DAY}, 1
             from links where owner_id = {owner} and id <> {link}""",
-        f"""insert into link_series (link_id, interval, clicks)
-            select {link}, q, {in_interval} from generate_series({times.year}, {times.newest} - 1) q""",
+        f"""insert into link_series (link_id, newest, points)
+            select {link}, max(q), array_agg((points_of(q, {in_interval}))[1])
+            from generate_series({times.year}, {times.newest} - 1) q group by q / 16""",
         f"""insert into link_clicks (link_id, clicks, interval, in_interval)
             values ({link}, {CLICKS}, {times.newest}, {base})""",
         *classes(owner, link, times, in_interval),
         f"""insert into owner_series (owner_id, interval, clicks, bots)
             select {owner}, interval, sum(n), sum(bots) from (
-                select interval, series.clicks as n, 0 as bots from link_series series join links on id = link_id
-                where owner_id = {owner}
-                union all
-                select interval, in_interval, 0 from link_clicks join links on id = link_id where owner_id = {owner}
+                select at as interval, clicks as n, 0 as bots from links cross join lateral merged_points(id, 0) where owner_id = {owner}
                 union all
                 select interval, 0, clicks from link_bots where link_id = {link}
             ) points group by interval""",

@@ -57,7 +57,7 @@ class Stock(Production):
     def clicks(self) -> int:
         """The clicks in the database, which are all clicks while no instance runs."""
         assert self.postgres
-        return int(self.postgres.sql("select coalesce(sum(clicks), 0) from link_clicks"))
+        return int(self.postgres.sql("select coalesce((select sum(clicks) from link_clicks), 0) + coalesce((select sum(n) from click_parts, unnest(clicks) n), 0)"))
 
 
 def stocked(testbed: PinnedTestbed, tools: dict[str, Path], programs: Path, redis: Redis,

@@ -215,16 +215,15 @@ CREATE INDEX link_changes_unpublished ON link_changes (number) WHERE published_a
 CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes WHERE published_at IS NULL;
 
 -- Deleted links that may have clicks in link_clicks. A background job removes those by rising id, in small batches that wait
--- for no flush. A flush that saw the link just before may write its row once more, so each link is looked at again a
--- minute after it was looked at first.
+-- for no writer: what another one has locked is passed over, so each link is looked at again a minute after it was looked at first.
 CREATE TABLE deleted_links (
     link_id    bigint PRIMARY KEY,
     rescan_at bigint
 );
 
 -- Whoever changes or deletes a link, also by hand, tells every instance through the outbox. The code of a deleted link is
--- retired, whoever deleted the link or its owner; that of a removed link has no owner any more. The row in link_clicks is left:
--- taken away in the order of deletion it would lock flushes out, which go by rising id.
+-- retired, whoever deleted the link or its owner; that of a removed link has no owner any more. The row in link_clicks is left
+-- for a while: merges see in it that the link is deleted.
 CREATE FUNCTION link_changed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     -- The links of a deleted account were announced with it.
@@ -306,6 +305,11 @@ $$;
 
 -- # Counts
 
+-- Sums that no click makes (a Redis that sends nonsense, an import) must not stop the writers of all others.
+CREATE FUNCTION as_count(sum numeric) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT greatest(least(sum, 9223372036854775807), -9223372036854775807)::bigint;
+$$;
+
 -- The clicks of an interval in one number, so that a list of them takes 8 bytes each: the interval, the place of a digit in
 -- base 2^31, and the digit. Only what has more than 2^31 clicks takes several.
 CREATE FUNCTION points_of(of_interval integer, clicks bigint) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -319,8 +323,14 @@ $$;
 CREATE FUNCTION clicks_of(point bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (point & 2147483647) << (31 * (point >> 31 & 3)::integer);
 $$;
+-- The same points, those of an interval added up.
+CREATE FUNCTION summed_points(points bigint[]) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT array_agg(point ORDER BY point) FROM (
+        SELECT interval_of(point) AS at, as_count(sum(clicks_of(point))) AS clicks FROM unnest(points) AS point GROUP BY 1
+    ) AS sums, unnest(points_of(at, clicks)) AS point;
+$$;
 
--- Clicks have a narrow table of their own. Writing them back copies some 50 bytes instead of a whole link with its
+-- Clicks have a narrow table of their own. Adding some copies 60 to 200 bytes instead of a whole link with its
 -- target, and with half of every page left free it nearly always stays in its page and touches no index.
 -- A link that was never clicked has no row. No foreign key: checking it would lock the link at every first
 -- click; ids of links are never used again, so a row left behind by a deletion counts for no account.
@@ -329,10 +339,10 @@ CREATE TABLE link_clicks (
     clicks      bigint  NOT NULL CHECK (clicks >= 0),
     -- The newest interval, and the clicks in it. A count with which a link was made belongs to the interval in which the
     -- link was made.
+    in_interval bigint  NOT NULL,
     interval    integer NOT NULL,
     -- Set by the deletion of the link, under the lock on this row: clicks that come later are dropped.
     is_deleted  boolean NOT NULL DEFAULT false,
-    in_interval bigint  NOT NULL,
     -- Older intervals as points, in no order: clicks that come late are a point more of their interval. Sixteen become a row
     -- of link_series.
     past        bigint[]
@@ -361,7 +371,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
 $$;
 
 -- Adds clicks of one interval to links and to the sums of their owners. The links are in rising order, each once, so
--- that writers do not deadlock. Clicks of deleted links are dropped. Returns the number of links that were added to.
+-- that writers hardly ever deadlock: first the links that have a row, then the others. Clicks of deleted links are dropped. Returns the number of links that were added to.
 -- The settings leave one plan, also for a table that has grown since: a look-up of each row, in rising order.
 CREATE FUNCTION add_clicks(ids bigint[], counts bigint[], owners bigint[], of_interval integer) RETURNS bigint
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_nestloop = off SET enable_mergejoin = off AS $$
@@ -378,10 +388,10 @@ BEGIN
     ),
     updated AS (
         UPDATE link_clicks AS counted SET
-            clicks = counted.clicks + n,
+            clicks = counted.clicks + least(n, 9223372036854775807 - counted.clicks),
             interval = greatest(counted.interval, of_interval),
             in_interval = CASE
-                WHEN of_interval = counted.interval THEN counted.in_interval + n
+                WHEN of_interval = counted.interval THEN counted.in_interval + least(n, 9223372036854775807 - counted.in_interval)
                 WHEN of_interval > counted.interval THEN n
                 ELSE counted.in_interval
             END,
@@ -396,13 +406,20 @@ BEGIN
     ),
     logged AS (
         INSERT INTO owner_series_log (owner_id, interval, clicks)
-        SELECT owner, of_interval, sum(n) FROM updated GROUP BY owner
+        SELECT owner, of_interval, as_count(sum(n)) FROM updated GROUP BY owner
     )
     SELECT array_agg(link_id), array_agg(link_id) FILTER (WHERE has_ended) INTO added, ended FROM updated;
     IF ended IS NOT NULL THEN
+        -- Clicks that came late have a point of their own each time: only sixteen intervals are a row.
+        UPDATE link_clicks SET past = summed_points(past) WHERE link_id = ANY (ended);
+        WITH whole AS (
+            UPDATE link_clicks SET past = NULL FROM (
+                SELECT link_id AS id, past AS points FROM link_clicks WHERE link_id = ANY (ended) AND cardinality(past) >= 16
+            ) AS before
+            WHERE link_id = ANY (ended) AND link_id = id RETURNING link_id, points
+        )
         INSERT INTO link_series (link_id, newest, points)
-        SELECT link_id, (SELECT max(interval_of(point)) FROM unnest(past) AS point), past FROM link_clicks WHERE link_id = ANY (ended);
-        UPDATE link_clicks SET past = NULL WHERE link_id = ANY (ended);
+        SELECT link_id, (SELECT max(interval_of(point)) FROM unnest(points) AS point), points FROM whole;
     END IF;
     IF cardinality(ids) = coalesce(cardinality(added), 0) THEN
         RETURN cardinality(ids);
@@ -410,7 +427,7 @@ BEGIN
     missing := ARRAY(SELECT unnest(ids) EXCEPT SELECT unnest(added) ORDER BY 1);
     WITH begun AS (
         INSERT INTO link_clicks (link_id, clicks, interval, in_interval)
-        SELECT id, n, of_interval, n FROM unnest(ids, counts) AS pair (id, n) WHERE id = ANY (missing) ORDER BY id
+        SELECT id, n, of_interval, n FROM unnest(ids, counts) AS pair (id, n) WHERE id IN (SELECT unnest(missing)) ORDER BY id
         ON CONFLICT (link_id) DO NOTHING RETURNING link_id
     )
     SELECT array_agg(link_id) INTO made FROM begun;
@@ -422,7 +439,7 @@ BEGIN
         made := ARRAY(SELECT unnest(made) EXCEPT SELECT unnest(gone));
     END IF;
     INSERT INTO owner_series_log (owner_id, interval, clicks)
-    SELECT owner, of_interval, sum(n) FROM unnest(ids, counts, owners) AS triple (id, n, owner) WHERE id = ANY (made) GROUP BY owner;
+    SELECT owner, of_interval, as_count(sum(n)) FROM unnest(ids, counts, owners) AS triple (id, n, owner) WHERE id IN (SELECT unnest(made)) GROUP BY owner;
     -- Rows that another writer made meanwhile. Those of deleted links are no such rows.
     again := ARRAY(
         SELECT link_id FROM link_clicks
@@ -430,7 +447,7 @@ BEGIN
     IF cardinality(again) > 0 THEN
         RETURN coalesce(cardinality(added), 0) + coalesce(cardinality(made), 0) + (
             SELECT add_clicks(array_agg(id ORDER BY id), array_agg(n ORDER BY id), array_agg(owner ORDER BY id), of_interval)
-            FROM unnest(ids, counts, owners) AS triple (id, n, owner) WHERE id = ANY (again));
+            FROM unnest(ids, counts, owners) AS triple (id, n, owner) WHERE id IN (SELECT unnest(again)));
     END IF;
     RETURN coalesce(cardinality(added), 0) + coalesce(cardinality(made), 0);
 END
@@ -497,32 +514,41 @@ RETURNS void LANGUAGE sql AS $$
     ) AS part;
 $$;
 
--- Adds up to so many parts of these bands to links, all of one interval, without those that another merge is adding. Returns how
--- many parts, links and clicks that were.
-CREATE FUNCTION merge_parts(
-    of_bands bigint[], at_most integer, OUT part_count bigint, OUT link_count bigint, OUT click_count bigint)
+-- Adds parts of these bands to links, all of one interval, and no more than some thousand links at once. It passes over parts that another
+-- merge has locked. Returns how many links and clicks that were, and whether it left some of these parts.
+CREATE FUNCTION merge_parts(of_bands bigint[], OUT link_count bigint, OUT click_count bigint, OUT are_more boolean)
 LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
-    of_interval integer := (SELECT min(interval) FROM click_parts WHERE band = ANY (of_bands));
+    of_interval integer;
+    last        integer;
+    places      tid[];
     ids         bigint[];
     counts      bigint[];
     owners_of   bigint[];
 BEGIN
+    SELECT min(interval), max(interval) INTO of_interval, last FROM click_parts WHERE band = ANY (of_bands);
+    WITH locked AS MATERIALIZED (
+        SELECT ctid AS place, band, cardinality(links) AS size FROM click_parts
+        WHERE band = ANY (of_bands) AND interval = of_interval LIMIT 256 FOR UPDATE SKIP LOCKED
+    )
+    -- Few of the links may be in several parts.
+    SELECT coalesce(array_agg(place), '{}'), count(*) < (SELECT count(*) FROM locked) OR count(*) = 256 OR of_interval < last
+    INTO places, are_more
+    FROM (SELECT place, size, sum(size) OVER (ORDER BY band, place) AS up_to FROM locked) AS sizes WHERE up_to - size < 8192;
     WITH taken AS (
-        DELETE FROM click_parts WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM click_parts WHERE band = ANY (of_bands) AND interval = of_interval LIMIT at_most FOR UPDATE SKIP LOCKED))
-        RETURNING band, links, clicks, owners
+        DELETE FROM click_parts WHERE ctid = ANY (places) RETURNING band, links, clicks, owners
     ),
     sums AS MATERIALIZED (
         -- OFFSET 0: without the lists, which would be sorted with each link.
-        SELECT id, sum(n)::bigint AS n, min(owner) AS owner FROM (
+        SELECT id, as_count(sum(n)) AS n, min(owner) AS owner FROM (
             SELECT (band >> 5) + link AS id, n, coalesce(owner, owners[1]) AS owner
             FROM taken, unnest(links, clicks, owners) AS triple (link, n, owner) OFFSET 0
         ) AS of_parts GROUP BY id ORDER BY id
     )
-    SELECT (SELECT count(*) FROM taken), array_agg(id), array_agg(n), array_agg(owner), coalesce(sum(n), 0)::bigint
-    INTO part_count, ids, counts, owners_of, click_count FROM sums;
-    link_count := CASE WHEN part_count > 0 THEN add_clicks(ids, counts, owners_of, of_interval) ELSE 0 END;
+    SELECT array_agg(id), array_agg(n), array_agg(owner), as_count(coalesce(sum(n), 0)) INTO ids, counts, owners_of, click_count FROM sums;
+    link_count := CASE WHEN ids IS NULL THEN 0 ELSE add_clicks(ids, counts, owners_of, of_interval) END;
+    -- Those that are locked are not waited for.
+    are_more := are_more AND ids IS NOT NULL;
 END
 $$;
 
@@ -641,7 +667,7 @@ BEGIN
             SELECT id, n,
                 (SELECT coalesce(max_clicks, 9223372036854775807) FROM links WHERE links.id = pair.id) AS max_clicks,
                 (SELECT clicks_before + granted FROM link_limits WHERE link_id = pair.id) AS granted_before,
-                (SELECT clicks FROM link_clicks WHERE link_id = pair.id)
+                coalesce((SELECT clicks FROM link_clicks WHERE link_id = pair.id), 0)
                     + coalesce((SELECT sum(clicks) FROM points_in_parts(pair.id)), 0) AS counted_before
             FROM unnest(ids, counts) AS pair (id, n)
         ),
@@ -716,13 +742,14 @@ CREATE FUNCTION sum_owner_series_log(at_most bigint) RETURNS bigint LANGUAGE sql
         RETURNING owner_id, interval, clicks, bots
     ),
     sums AS (
-        SELECT owner_id, interval, sum(clicks)::bigint AS clicks, sum(bots)::bigint AS bots FROM taken GROUP BY owner_id, interval
+        SELECT owner_id, interval, as_count(sum(clicks)) AS clicks, as_count(sum(bots)) AS bots FROM taken GROUP BY owner_id, interval
     ),
     added AS (
         INSERT INTO owner_series SELECT owner_id, interval, clicks, bots FROM sums
         WHERE (clicks <> 0 OR bots <> 0) AND (SELECT true FROM users WHERE id = owner_id)
         ORDER BY owner_id, interval
-        ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = owner_series.clicks + excluded.clicks, bots = owner_series.bots + excluded.bots
+        ON CONFLICT (owner_id, interval) DO UPDATE SET
+            clicks = as_count(owner_series.clicks::numeric + excluded.clicks), bots = as_count(owner_series.bots::numeric + excluded.bots)
     )
     SELECT count(*) FROM taken;
 $$;
@@ -992,6 +1019,11 @@ WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_thr
 
 CREATE INDEX data_sets_newest ON data_sets (tag, term);
 
+-- How many flushes of a data set have parts.
+CREATE FUNCTION unmerged_flushes(of_epoch text) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT count(DISTINCT flush) FROM click_parts WHERE epoch = of_epoch AND epoch <> '';
+$$;
+
 -- Writes links of a flush as parts, and moves the mark of the flush, in one transaction: from a mark where the ledger stands, in the
 -- term of the data set, and a flush without any mark only while fewer than so many others have parts. Returns whether it did.
 CREATE FUNCTION write_flush(
@@ -1003,7 +1035,7 @@ BEGIN
     PERFORM FROM data_sets WHERE epoch = of_epoch AND term = of_term
         AND (flush = of_flush AND up_to = begins_at AND flush_name = with_name OR flush < of_flush AND begins_at = 0) FOR NO KEY UPDATE;
     -- A statement of its own: its snapshot is younger than the lock.
-    IF NOT FOUND OR begins_at = 0 AND (SELECT count(DISTINCT flush) FROM click_parts WHERE epoch = of_epoch AND epoch <> '') >= most_flushes THEN
+    IF NOT FOUND OR begins_at = 0 AND unmerged_flushes(of_epoch) >= most_flushes THEN
         RETURN false;
     END IF;
     UPDATE data_sets SET flush = of_flush, up_to = ends_at, flush_name = with_name WHERE epoch = of_epoch;

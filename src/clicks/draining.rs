@@ -99,6 +99,11 @@ impl Drain<'_> {
             if let Some(failure) = outcome.failure {
                 return Err(failure.into());
             }
+            if outcome.is_waiting {
+                // No instance runs that would merge.
+                flusher.merge_clicks().await.map_err(FlushError::from)?;
+                continue;
+            }
             if outcome.done.is_empty() {
                 break;
             }

@@ -38,6 +38,9 @@ const LINKS_PER_STEP: usize = 2_000;
 const LONGEST_PAUSE_OF_JOURNAL: f64 = 8.0;
 const PATIENCE_WITH_JOURNAL: Duration = Duration::from_secs(4);
 
+/// How many steps of a round of merging may fail.
+const MAX_FAILURES: u32 = 10;
+
 /// The longest pause after a transaction, as a multiple of its duration.
 const LONGEST_PAUSE: f64 = 3.0;
 
@@ -64,6 +67,8 @@ pub struct FlushOutcome {
     pub done: Vec<Shard>,
     /// Whether another instance flushes some shard.
     pub is_shared: bool,
+    /// Whether a flush waits until earlier ones are merged.
+    pub is_waiting: bool,
     /// The last failure.
     pub failure: Option<FlushError>,
 }
@@ -174,7 +179,8 @@ impl Flusher {
             match flush {
                 Ok(ShardFlush::Done) => outcome.done.push(shard),
                 Ok(ShardFlush::Others) => outcome.is_shared = true,
-                Ok(ShardFlush::Elsewhere | ShardFlush::Waiting) => {}
+                Ok(ShardFlush::Waiting) => outcome.is_waiting = true,
+                Ok(ShardFlush::Elsewhere) => {}
                 // A failure of one shard does not stop the others.
                 Err(failure) => outcome.failure = Some(failure),
             }
@@ -215,6 +221,7 @@ impl Flusher {
     pub async fn merge_clicks(&self) -> Result<Flushed, StoreError> {
         let mut merged = Flushed::default();
         let mut round = MergeRound::default();
+        let (mut failure, mut failures) = (None, 0);
         let mut pace = match (&self.redis, self.store.has_one_process()) {
             (Some(_), _) => Pace::within(0.0..=LONGEST_PAUSE),
             // SQLite has one writer: between two steps, new clicks are written.
@@ -226,13 +233,22 @@ impl Flusher {
         };
         loop {
             let started = Instant::now();
-            let step = self.store.clicks.compact(&mut round).await?;
+            let step = match self.store.clicks.compact(&mut round).await {
+                Ok(step) => step,
+                // Other links are not to wait for those whose step fails.
+                Err(failed) if round.has_begun() && failures < MAX_FAILURES => {
+                    failures += 1;
+                    failure = Some(failed);
+                    continue;
+                }
+                Err(failure) => return Err(failure),
+            };
             merged.add(Flushed {
                 links: step.links,
                 clicks: step.clicks,
             });
             if step.done {
-                return Ok(merged);
+                return failure.map_or(Ok(merged), Err);
             }
             let delay = self.longest_delay().or_else(|| self.store.append_delay());
             pace.rest_after(started.elapsed(), delay).await;
@@ -269,6 +285,10 @@ impl Flusher {
         let write_back = async {
             let has_flushes = !under_way.flushes.is_empty();
             for flush in under_way.flushes {
+                // Before it is read: it may have to wait for long.
+                if !self.store.has_room_for(&flush).await? {
+                    return Ok(ShardFlush::Waiting);
+                }
                 let increments = increments(redis, &flush).await?;
                 let details = details(redis, &flush).await?;
                 let writing = self.writers.permit().await;

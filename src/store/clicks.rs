@@ -28,15 +28,23 @@ pub struct Compacted {
     pub links: u64,
     /// Clicks added.
     pub clicks: u64,
-    /// Whether no click waits, but for a few that came meanwhile, or that another instance moves.
+    /// Whether the round is over: clicks that came meanwhile, and those of steps that failed, are for the next one.
     pub done: bool,
 }
 
 /// How far a round of moving clicks into links is. In SQLite each step stands for itself.
 #[derive(Debug, Default)]
 pub struct MergeRound {
-    /// Bands of links that had parts when the round began, and are not merged yet; `None` before the first step.
+    /// Bands of links that had parts when the round began, the lowest 100,000, and are not merged yet; `None` before the first step.
     pub(super) bands: Option<VecDeque<i64>>,
+}
+
+impl MergeRound {
+    /// Whether it is known what the round has to do.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.bands.is_some()
+    }
 }
 
 /// Counted clicks: a journal of batches, and the counts into which it is compacted, together with

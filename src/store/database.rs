@@ -114,7 +114,8 @@ impl Store {
             "SELECT (SELECT count(*) FROM parked_batches) AS journal,
                  (SELECT count(*) FROM (SELECT 1 FROM click_parts LIMIT $1) AS parts) AS parts,
                  (SELECT coalesce(max(flushes), 0) FROM (
-                     SELECT count(DISTINCT flush) AS flushes FROM click_parts WHERE epoch <> '' GROUP BY epoch) AS of_data_sets) AS unmerged,
+                     SELECT count(DISTINCT flush) AS flushes FROM (
+                         SELECT epoch, flush FROM click_parts WHERE epoch <> '' LIMIT $1) AS parts GROUP BY epoch) AS of_data_sets) AS unmerged,
                  (SELECT count(*) FROM (SELECT 1 FROM link_changes WHERE published_at IS NULL LIMIT $1) AS changes) AS outbox,
                  pg_database_size(current_database()) AS bytes",
             "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) AS batches) AS journal, 0 AS parts, 0 AS unmerged,

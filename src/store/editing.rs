@@ -159,8 +159,7 @@ impl Store {
             // In SQLite the clicks are in the row of their link, and go with it.
             return Ok(None);
         }
-        // A link leaves the list if it had no clicks a minute after it was looked at first: no flush that saw it before takes
-        // so long.
+        // A link leaves the list if it had no row a minute after it was looked at first.
         let uncount = query(
             "WITH batch AS (
                  SELECT link_id, rescan_at FROM deleted_links

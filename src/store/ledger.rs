@@ -2,11 +2,14 @@
 
 use super::connection::Connection;
 use super::sql::{Row, query, query_of_each};
-use super::{ClickDetails, FlushId, FlushMark, Store, StoreError};
+use super::{ClickDetails, Engine, FlushId, FlushMark, Store, StoreError};
 use crate::domain::{LinkId, Timestamp};
 
 /// How long, in microseconds, a data set that another one replaced is drained at first; those that still drain it prolong this.
 const DRAIN_MICROS: i64 = 5_000_000;
+
+/// How many flushes of a data set may wait to be merged in Postgres: a reading of counts looks through their parts.
+pub(super) const MAX_UNMERGED: i64 = 8;
 
 /// How long, in microseconds, the ledger keeps a data set after that.
 const RETENTION_MICROS: i64 = 7 * 86_400_000_000;
@@ -194,11 +197,12 @@ impl Store {
         self.engine.execute(keep).await.map(drop)
     }
 
-    /// Adds a part of a flush to the links, and notes in the ledger that the flush is written back up to `up_to`, in one
+    /// Writes a part of a flush, and notes in the ledger that the flush is written back up to `up_to`, in one
     /// transaction. It does so only if the ledger says that the flush is written back up to `from` ([`FlushMark::Nothing`] if the
     /// ledger knows neither the flush nor a later flush of its epoch), and if the term is still the term of its data set. Otherwise
-    /// nothing changes: another instance was faster, or the database crashed and lost what was not durable yet. Returns how far the
-    /// flush is written back now: `up_to`, or the mark to go on from, or [`FlushMark::Superseded`], or [`FlushMark::OfAnother`].
+    /// nothing changes: another instance was faster, the database crashed and lost what was not durable yet, or too many flushes are to
+    /// be merged first. Returns how far the flush is written back now: `up_to`, or the mark to go on from, or
+    /// [`FlushMark::Superseded`], or [`FlushMark::OfAnother`]; `from`, if the flush has to wait.
     ///
     /// `part` has the links above `from` up to `up_to`, in rising order of ids; deleted links are passed over. `details` are the
     /// classes of these clicks, as far as they are noted. Only the last part, with [`FlushMark::Whole`], is durable when this
@@ -219,6 +223,23 @@ impl Store {
             return Ok(up_to);
         }
         self.flush_mark(flush).await
+    }
+
+    /// Whether a flush may be written: it is under way, or few enough flushes of its data set are to be merged first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn has_room_for(&self, flush: &FlushId) -> Result<bool, StoreError> {
+        let Engine::Postgres(_) = &self.engine else {
+            return Ok(true);
+        };
+        if self.flush_mark(flush).await? != FlushMark::Nothing {
+            return Ok(true);
+        }
+        let count = query("SELECT unmerged_flushes($1) AS flushes").bind(flush.epoch.as_str());
+        let counted = self.engine.read_one(count).await?;
+        let flushes: Option<i64> = counted.map(|row| row.get("flushes")).transpose()?;
+        Ok(flushes.is_none_or(|flushes| flushes < MAX_UNMERGED))
     }
 
     /// How far a flush is written back.

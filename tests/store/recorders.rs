@@ -135,7 +135,7 @@ async fn a_repetition_that_waited_while_the_original_was_merged_counts_nothing()
             .execute(&mut *original)
             .await
             .unwrap();
-        sqlx::query("SELECT merge_parts(array_agg(band), 10) FROM click_parts")
+        sqlx::query("SELECT merge_parts(array_agg(band)) FROM click_parts")
             .execute(&mut *original)
             .await
             .unwrap();

@@ -31,8 +31,8 @@ pub(super) async fn run(flusher: Arc<Flusher>, times: Arc<FlushTimes>, interval:
     }
 }
 
-/// Moves the clicks of flushes into the counts of their links, as soon as they are flushed. A merge that has much to do is rare,
-/// so that the next one adds the clicks of several flushes to a link at once.
+/// Moves the clicks of flushes into the counts of their links, as soon as they are flushed. After a long merge the next one waits as
+/// long, so that it adds the clicks of several flushes to a link at once.
 pub(super) async fn run_merges(flusher: Arc<Flusher>) {
     let mut failures = FailureLog::new("merging clicks");
     loop {

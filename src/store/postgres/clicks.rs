@@ -5,10 +5,11 @@
 use async_trait::async_trait;
 
 use super::PostgresStore;
-use super::parts::{MAX_UNMERGED, Parts};
+use super::parts::Parts;
 use super::session::Session;
 use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::click_rows;
+use crate::store::ledger::MAX_UNMERGED;
 use crate::store::rows::{self, signed};
 use crate::store::{
     ClickBatch, ClickDetails, Clicks, Compacted, CountSnapshot, FlushId, FlushMark, FlushesSeen,

@@ -15,18 +15,14 @@ const LEVELS: [u32; 9] = [7, 10, 13, 16, 19, 22, 25, 28, 31];
 /// Links of a part at most: a row stays in its page.
 const LINKS_PER_PART: usize = 128;
 
-/// The first id of a band is shifted by so many bits, for the level.
+/// So many bits below a band's first id have its level.
 const LEVEL_BITS: u32 = 5;
 
-/// Bands, and parts, of one transaction of a merge: bounds how long rows of links stay locked.
+/// Bands of one transaction of a merge.
 const BANDS_PER_STEP: usize = 32;
-const PARTS_PER_STEP: i32 = 256;
 
 /// Bands of one round: bounds its memory.
 const BANDS_PER_ROUND: i64 = 100_000;
-
-/// How many flushes of a data set may have parts: what a reading of counts looks through.
-pub(super) const MAX_UNMERGED: i64 = 8;
 
 /// Clicks by rising link, cut into parts, in the form in which `insert_parts` of the schema takes them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -75,7 +71,8 @@ impl Parts {
 }
 
 impl PostgresStore {
-    /// Merges the next parts of a round.
+    /// Merges the next parts of a round. Bands whose step fails are left for the next round, so that they do not keep others from being
+    /// merged.
     pub(super) async fn merge_step(&self, round: &mut MergeRound) -> Result<Compacted, StoreError> {
         if round.bands.is_none() {
             round.bands = Some(self.pool.run(bands_with_parts).await?.into());
@@ -89,10 +86,11 @@ impl PostgresStore {
             });
         }
         let merging = async |session: &mut Session| merge(session, &bands).await;
-        let (parts, links, clicks) = self.pool.transaction(merging).await?;
-        if parts == 0 {
+        let merged = self.pool.transaction(merging).await;
+        if !matches!(merged, Ok((_, _, true))) {
             left.drain(..bands.len());
         }
+        let (links, clicks, _) = merged?;
         Ok(Compacted {
             links: links.unsigned_abs(),
             clicks: clicks.unsigned_abs(),
@@ -108,17 +106,17 @@ async fn bands_with_parts(session: &mut Session) -> Result<Vec<i64>, sqlx::Error
         .await
 }
 
-/// Returns how many parts, links and clicks were merged. A merge need not be durable: a crash that loses it brings the parts back.
-async fn merge(session: &mut Session, bands: &[i64]) -> Result<(i64, i64, i64), sqlx::Error> {
-    let merged: (i64, i64, i64, String) = sqlx::query_as(
-        "SELECT part_count, link_count, click_count, set_config('synchronous_commit', 'off', true) FROM merge_parts($1, $2)",
+/// Returns how many links and clicks were merged, and whether there are more of these bands. A merge need not be durable: a crash that
+/// loses it brings the parts back.
+async fn merge(session: &mut Session, bands: &[i64]) -> Result<(i64, i64, bool), sqlx::Error> {
+    let merged: (i64, i64, bool, String) = sqlx::query_as(
+        "SELECT link_count, click_count, are_more, set_config('synchronous_commit', 'off', true) FROM merge_parts($1)",
     )
     .bind(bands)
-    .bind(PARTS_PER_STEP)
     .fetch_one(session)
     .await?;
-    let (parts, links, clicks, _) = merged;
-    Ok((parts, links, clicks))
+    let (links, clicks, are_more, _) = merged;
+    Ok((links, clicks, are_more))
 }
 
 #[cfg(test)]

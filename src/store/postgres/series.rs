@@ -53,7 +53,7 @@ macro_rules! owner_series {
     UNION ALL
     SELECT 0, '', interval::bigint, sum(n)::bigint
     FROM click_parts CROSS JOIN LATERAL unnest(links, clicks, owners) AS triple (link, n, owner) JOIN links ON links.id = (band >> 5) + link
-    WHERE $1 = ANY (owners) AND coalesce(owner, owners[1]) = $1 AND interval >= $4 AND interval < $5 AND ",
+    WHERE band >= 0 AND $1 = ANY (owners) AND coalesce(owner, owners[1]) = $1 AND interval >= $4 AND interval < $5 AND ",
     is_wanted!(),
     " GROUP BY interval
     UNION ALL

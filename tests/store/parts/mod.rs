@@ -1,5 +1,7 @@
 //! Parts in Postgres: clicks that are durable, and counted, before they are merged into the counts of their links.
 
+mod merging;
+
 use std::time::Duration;
 
 use shunt::domain::{Interval, LinkId, Principal};
@@ -150,7 +152,7 @@ async fn a_merge_that_is_cut_off_changes_no_count() {
         whole(&store, &flush_of(&data_set, 1, NOON), &[(id, 3)]).await;
         let mut by_hand = PgConnection::connect(&url).await.unwrap();
         let mut merging = by_hand.begin().await.unwrap();
-        let merged = sqlx::query("SELECT merge_parts(array_agg(band), 10) FROM click_parts");
+        let merged = sqlx::query("SELECT merge_parts(array_agg(band)) FROM click_parts");
         merged.execute(&mut *merging).await.unwrap();
         assert_eq!(
             (
@@ -191,7 +193,7 @@ async fn merges_of_two_instances_take_each_part_once() {
         whole(&store, &flush_of(&data_set, 1, NOON), &[(id, 3)]).await;
         let mut other = PgConnection::connect(&url).await.unwrap();
         let mut merging = other.begin().await.unwrap();
-        let merged = sqlx::query("SELECT merge_parts(array_agg(band), 10) FROM click_parts");
+        let merged = sqlx::query("SELECT merge_parts(array_agg(band)) FROM click_parts");
         merged.execute(&mut *merging).await.unwrap();
         whole(&store, &flush_of(&data_set, 2, NOON), &[(id, 4)]).await;
         let ends = async {
@@ -277,7 +279,7 @@ async fn a_deletion_and_a_merge_of_the_link_at_once_leave_nothing_in_the_sums() 
         let (code, id) = link(&store, owner).await;
         whole(&store, &flush_of(&data_set, 4, NOON), &[(id, 3)]).await;
         let mut merging = by_hand.begin().await.unwrap();
-        let merged = sqlx::query("SELECT merge_parts(array_agg(band), 10) FROM click_parts");
+        let merged = sqlx::query("SELECT merge_parts(array_agg(band)) FROM click_parts");
         merged.execute(&mut *merging).await.unwrap();
         let ends = async {
             until_a_session_waits(&mut observer).await;

@@ -1,0 +1,92 @@
+//! What must not stop a merge.
+
+use shunt::store::{MergeRound, Store};
+use sqlx::{Connection, PgConnection};
+
+use super::{NOON, PARTS, began, count, flush_of, merge, number, series, whole};
+use crate::store::backend::{link, user, with_primary};
+
+#[tokio::test]
+async fn links_whose_row_is_locked_keep_no_others_from_being_merged() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let mut links = Vec::new();
+        for _ in 0..2 {
+            links.push(link(&store, owner).await.1);
+        }
+        let mut by_hand = PgConnection::connect(&url).await.unwrap();
+        let data_set = began(&store).await;
+        for (number, id) in (1..).zip(&links) {
+            whole(&store, &flush_of(&data_set, number, NOON), &[(*id, 1)]).await;
+        }
+        merge(&store).await;
+        let mut holder = PgConnection::connect(&url).await.unwrap();
+        let mut holding = holder.begin().await.unwrap();
+        let lock = sqlx::query("SELECT FROM link_clicks WHERE link_id = $1 FOR UPDATE");
+        lock.bind(links[0].number()).execute(&mut *holding).await.unwrap();
+        // Parts of forty bands: a step has thirty-two.
+        let filled = "INSERT INTO click_parts SELECT (n << 12) + 7, '', 0, 2000000, '{1}', '{1}', '{1}' FROM generate_series(1000, 1040) n";
+        sqlx::raw_sql(filled).execute(&mut by_hand).await.unwrap();
+        whole(&store, &flush_of(&data_set, 3, NOON), &[(links[0], 1)]).await;
+        let mut round = MergeRound::default();
+        let failed = store.clicks.compact(&mut round).await;
+        assert!(failed.is_err() && round.has_begun());
+        while !store.clicks.compact(&mut round).await.unwrap().done {}
+        assert!(number(&mut by_hand, PARTS).await < 40);
+        holding.rollback().await.unwrap();
+        merge(&store).await;
+        assert_eq!(number(&mut by_hand, PARTS).await, 0);
+        assert_eq!(count(&store, links[0]).await, 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sums_that_no_click_makes_stop_no_writer() {
+    with_primary(async |primary, _| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (_, one) = link(&store, owner).await;
+        let (_, other) = link(&store, owner).await;
+        let data_set = began(&store).await;
+        for number in 1..4 {
+            let nonsense = [(one, u64::MAX), (other, u64::MAX)];
+            whole(&store, &flush_of(&data_set, number, NOON), &nonsense).await;
+            merge(&store).await;
+            while store.details.sum_details(0).await.unwrap() {}
+        }
+        let (_, third) = link(&store, owner).await;
+        whole(&store, &flush_of(&data_set, 4, NOON + 1), &[(third, 1)]).await;
+        merge(&store).await;
+        assert_eq!(count(&store, third).await, 1);
+        assert_eq!(count(&store, one).await, i64::MAX.unsigned_abs());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn intervals_whose_clicks_come_late_again_and_again_are_one_point_each() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let data_set = began(&store).await;
+        for number in 1..=100 {
+            whole(
+                &store,
+                &flush_of(&data_set, number, NOON + number % 2),
+                &[(id, 1)],
+            )
+            .await;
+            merge(&store).await;
+        }
+        assert_eq!(series(&store, id).await, [(NOON, 50), (NOON + 1, 50)]);
+        let mut by_hand = PgConnection::connect(&url).await.unwrap();
+        assert_eq!(
+            number(&mut by_hand, "SELECT count(*) FROM link_series").await,
+            0
+        );
+    })
+    .await;
+}
