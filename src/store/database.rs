@@ -14,7 +14,7 @@ const MAX_COUNTED: i64 = 100_000;
 /// What is stored for the time being, and the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Batches in the journal, parked ones included; 100,000 at most.
+    /// Batches in the journal whose clicks are not in the counts yet, parked ones included; 100,000 at most.
     pub journal: u64,
     /// Changes of links that are not published yet; 100,000 at most.
     pub outbox: u64,
@@ -110,7 +110,9 @@ impl Store {
             "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) AS batches) AS journal,
                  (SELECT count(*) FROM (SELECT 1 FROM link_changes WHERE published_at IS NULL LIMIT $1) AS changes) AS outbox,
                  pg_database_size(current_database()) AS bytes",
-            "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) AS batches) AS journal,
+            "SELECT (SELECT count(*) FROM (
+                     SELECT 1 FROM click_journal LEFT JOIN click_recorders USING (recorder)
+                     WHERE parked OR counted IS NULL OR number > counted LIMIT $1) AS batches) AS journal,
                  (SELECT count(*) FROM (SELECT 1 FROM link_changes LIMIT $1) AS changes) AS outbox,
                  (page_count - freelist_count) * page_size AS bytes
              FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
