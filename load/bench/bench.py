@@ -29,6 +29,8 @@ class Bench:
     folder: Path
     visitors: Path
     """Agents and referrers, in the order in which they come."""
+    sustained: float
+    """For how many seconds shunt is loaded fully before its half load."""
     extras: set[str] = field(default_factory=set)
     greatest: dict[tuple[str, int], float] = field(default_factory=dict)
     """Redirects per second by contender and connections, of the newest round."""
@@ -64,8 +66,19 @@ class Bench:
             self.greatest[name, connections] = sample.rate
         return sample
 
+    def sustain(self, name: str, connections: int, running: Running, count: Count) -> None:
+        """Full speed for minutes. Its last third is what is sustained: a burst leaves its write-back for later."""
+        third = self.sustained / 3
+        for number in range(3):
+            load = self.generators.full(running.port, self.draws["uniform"], connections, third, skip=number * 77_773)
+            self.verify(count, load)
+            waiting = f", {running.backlog()} batches wait" if running.backlog else ""
+            say(f"  sustained, {connections} connections: {load.rate:.0f}/s{waiting}")
+        self.greatest[name, connections] = load.rate
+        self.results.figure(f"{name}, {connections} connections: redirects/s that are sustained", load.rate)
+
     def half(self, name: str, connections: int) -> float:
-        """Half of the greatest load of the newest round, in redirects per second."""
+        """Half of the load of the newest round, in redirects per second: of the sustained one, where it was measured."""
         return self.greatest[name, connections] / 2
 
     def note(self, name: str, case: str, connections: int, load: Load, before: dict[str, float],

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from statistics import median
 
+from testbed.processes import wait_for
 from testbed.programs import Failed
 
 from .api import PASSWORD
@@ -106,15 +107,27 @@ def browser(bench: Bench, name: str, connections: int, running: Running, count: 
 
 
 def half(bench: Bench, name: str, connections: int, running: Running, count: Count | None) -> None:
-    """Half of the greatest load, at a constant rate."""
+    """Half of the load that is sustained, at a constant rate."""
+    if count:
+        bench.sustain(name, connections, running, count)
+    backlog = running.backlog
+    waited_before, follows = backlog() if backlog else 0, running.cpu_that_follows()
     before = running.cpu()
     load = paced(bench, name, connections, running)
     bench.note(name, "half", connections, load, before, running.cpu())
+    if backlog:
+        waiting = backlog()
+        wait_for("all clicks are written back", lambda: backlog() == 0, seconds=300)
+        follows = (running.cpu_that_follows() - follows) / load.answered * 1e6
+        bench.results.figure(f"{name}, {connections} connections: CPU that follows a click at half load, us", follows)
+        bench.results.figure(f"{name}, {connections} connections: batches that wait before half load", waited_before)
+        bench.results.figure(f"{name}, {connections} connections: batches that wait after half load", waiting)
+        say(f"  {follows:.2f} us CPU follow a click; {waiting} batches waited at the end, {waited_before} before")
     bench.verify(count, load)
 
 
 def paced(bench: Bench, name: str, connections: int, running: Running) -> Load:
-    """Half of the rate of this contender in this round."""
+    """Half of the rate of this contender in this round: the one that shunt sustained, or the greatest of the others."""
     return bench.generators.paced(running.port, bench.draws["uniform"], connections,
                                   seconds=bench.seconds, rate=bench.half(name, connections))
 
@@ -224,6 +237,8 @@ def compare_round(bench: Bench) -> None:
             results.figure(name, above / below)
 
     for connections in bench.connections:
+        ratio(f"{Embedded.name}, {connections} connections: p99 at half load against nginx",
+              newest(Embedded.name, "half", connections, "p99"), newest("nginx", "half", connections, "p99"))
         for contender in (Production.name, Embedded.name):
             ratio(f"{contender}, {connections} connections: CPU against nginx",
                   newest(contender, "uniform", connections, "cpu"),
@@ -302,6 +317,11 @@ def judge(results: Results) -> None:
     for textbook, pool in TEXTBOOKS.items():
         judge(f"in Redis, not in the process: redirects/s against textbook, {pool}",
               f"fresh: redirects/s against {textbook}", 3, None, "x", least=True)
+    for connections in (64, 256):
+        judge(f"embedded, {connections} connections, half of what is sustained: p99 against nginx's",
+              f"shunt embedded, {connections} connections: p99 at half load against nginx", 2.5, None, "x")
+        judge(f"embedded, {connections} connections: CPU that follows a click",
+              f"shunt embedded, {connections} connections: CPU that follows a click at half load, us", 4, None, "us")
     judge("half load, all modes and connections: greatest p99", "half load: greatest of the p99s above, ms",
           2, 1, "ms")
     judge("200 logins at once beside half load: p99 against without", "logins: p99 against without",

@@ -43,6 +43,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
                         help=f"further cases: of {', '.join(EXTRAS)}; '' for none")
     parser.add_argument("--rounds", type=int, default=5, help="alternating rounds (5)")
     parser.add_argument("--seconds", type=float, default=4.0, help="of each load (4)")
+    parser.add_argument("--sustained", type=float, default=120.0, metavar="SECONDS", help=(
+        "of full load on shunt before its half load, which is half of what it sustains (120)"))
     parser.add_argument("--codes", type=int, default=100_000, help="links (100000)")
     parser.add_argument("--connections", default="64,256", help="keep-alive connections (64,256)")
     parser.add_argument("--draws", type=names(("uniform", "zipf")), default=["uniform", "zipf"],
@@ -91,6 +93,7 @@ def compare(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
                for name in options.draws},
         folder=testbed.folder,
         visitors=write_visitors(testbed.folder / "visitors"),
+        sustained=options.sustained,
         extras=set(options.extras),
     )
     kinds = [CONTENDERS[name] for name in options.only]
@@ -132,7 +135,8 @@ def notes(testbed: PinnedTestbed, options: argparse.Namespace) -> list[str]:
         "CPU: user and system time of the server process from /proc/PID/stat, by answers.",
         where(testbed),
         "uniform, zipf: wrk, one thread, as much as goes. half: pace, at half of the round's greatest"
-        " uniform load, arrivals at random, timed from the moment each request fell due.",
+        " uniform load, for shunt of what it sustained in the last third of"
+        f" {options.sustained:g} s, arrivals at random, timed from the moment each request fell due.",
         "After each load on shunt the clicks in its statistics were compared with the answers.",
     ]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -14,7 +15,7 @@ from testbed.databases import Postgres, Redis
 from testbed.processes import Process, free_port, wait_for
 from testbed.programs import Command, Failed, run
 
-from .accounting import usage
+from .accounting import cpu_of_threads, usage
 from .api import Api
 from .backends import start_postgres, start_redis
 from .links import target
@@ -38,6 +39,12 @@ class Running:
     redis: Redis | None = None
     postgres: Postgres | None = None
     api: Api | None = None
+    backlog: Callable[[], int] | None = None
+    """How many batches of clicks are not yet in all tables, where the contender has them in a file."""
+
+    def cpu_that_follows(self) -> float:
+        """CPU seconds of the server's threads that answer no redirects: what a click costs beside its redirect."""
+        return usage(self.server.pid).cpu - cpu_of_threads(self.server.pid, "worker-")
 
     def cpu(self) -> dict[str, float]:
         """CPU seconds used so far, by server."""
@@ -215,6 +222,10 @@ class Shunt(Contender):
         self.token = api.token
         return owner
 
+    def backlog(self) -> Callable[[], int] | None:
+        """Counts the batches that are not yet in all tables."""
+        return None
+
     def calm_down(self) -> None:
         """Waits until no trace of an earlier instance is left."""
 
@@ -226,7 +237,7 @@ class Shunt(Contender):
         server = self.serve([self.program], port, self.settings | own | settings)
         api = Api(port, self.token)
         wait_for(f"{self.name} is ready", api.is_ready)
-        yield Running(server, port, self.redis, self.postgres, api)
+        yield Running(server, port, self.redis, self.postgres, api, self.backlog())
         is_killed = server not in self.testbed.processes
         exit_code = 0 if is_killed else self.testbed.stop(server)
         # The last flush may log warnings, too.
@@ -270,6 +281,16 @@ class Embedded(Shunt):
         folder.mkdir()
         self.file = folder / "shunt.db"
         return {"DATABASE_URL": f"sqlite://{self.file}"}
+
+    def backlog(self) -> Callable[[], int] | None:
+        def batches() -> int:
+            with closing(sqlite3.connect(f"file:{self.file}?mode=ro", uri=True)) as database:
+                tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+                # The build before may copy classes into tables of their own.
+                waiting = tables & {"click_journal", "click_detail_queue", "click_details_taken"}
+                counts = (database.execute(f"SELECT count(*) FROM {table}") for table in waiting)
+                return sum(rows for count in counts for (rows,) in count)
+        return batches
 
     def fill(self, owner: int) -> None:
         fill_sqlite(self.file, self.known, owner)

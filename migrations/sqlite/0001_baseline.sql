@@ -226,8 +226,8 @@ END;
 
 -- # The journal
 
--- Batches of clicks that are not in the counts yet, as a JSON object: link id to clicks. Parked ones may also be in Redis and
--- do not count. The log gets each changed page whole, and a small batch changes one or two of this tree; with a row id, an index
+-- Batches of clicks that are not in the counts yet, as a JSON object: link id to clicks; and batches that are, until their classes
+-- are in the sums. Parked ones may also be in Redis and do not count. The log gets each changed page whole, and a small batch changes one or two of this tree; with a row id, an index
 -- and a sequence it would be three.
 CREATE TABLE click_journal (
     recorder INTEGER NOT NULL,
@@ -249,7 +249,9 @@ CREATE VIEW parked_batches AS SELECT * FROM click_journal WHERE parked;
 CREATE TABLE click_recorders (
     recorder   INTEGER PRIMARY KEY,
     last_batch INTEGER NOT NULL,
-    seen_at    INTEGER NOT NULL
+    seen_at    INTEGER NOT NULL,
+    -- Up to which of its batches those in the journal are in the counts, and stay there for their classes only.
+    counted    INTEGER
 ) STRICT;
 
 -- How far the newest compaction of the journal is: what it covers is in the links up to `up_to`.
@@ -348,8 +350,8 @@ CREATE TABLE click_classes (
 INSERT INTO click_classes (referrer, country, browser, os, device, bot)
 VALUES ('', '', '', '', '', ''), ('', '', '', '', '', 'true'), ('', '', '', '', '', 'false');
 
--- Packed classes of clicks that were counted, in the transaction that counted them, until a job sums them. If limits are
--- given (JSON), no more clicks of a link were counted than those.
+-- Packed classes of clicks that were counted without the journal, in the transaction that counted them, until a job sums them. If
+-- limits are given (JSON), no more clicks of a link were counted than those.
 CREATE TABLE click_detail_queue (
     id       INTEGER PRIMARY KEY AUTOINCREMENT,
     interval INTEGER NOT NULL,
@@ -357,7 +359,7 @@ CREATE TABLE click_detail_queue (
     limits   TEXT
 ) STRICT;
 
--- How many rows the queue had no room for.
+-- For how many rows there was no room, in the queue or in the journal.
 CREATE TABLE click_details_dropped (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     rows     INTEGER NOT NULL
@@ -373,20 +375,19 @@ BEGIN
     SELECT RAISE(IGNORE);
 END;
 
--- Packed classes of clicks that are summed together: out of the queue, and kept until all of their sums are added.
-CREATE TABLE click_details_taken (
-    id       INTEGER PRIMARY KEY,
-    interval INTEGER NOT NULL,
-    details  BLOB    NOT NULL,
-    limits   TEXT
-) STRICT;
-
--- How many of those sums are added, in their order. NULL while more rows are taken out of the queue.
+-- How many sums are added, in their order, of the classes that are summed together: those of the rows of the queue up to `queued`,
+-- and of each recorder's batches up to one. NULL if no classes are being summed.
 CREATE TABLE click_details_summing (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
-    added    INTEGER
+    added    INTEGER,
+    queued   INTEGER NOT NULL
 ) STRICT;
-INSERT INTO click_details_summing (only_row, added) VALUES (1, NULL);
+INSERT INTO click_details_summing (only_row, added, queued) VALUES (1, NULL, 0);
+
+CREATE TABLE click_details_cuts (
+    recorder   INTEGER PRIMARY KEY,
+    last_batch INTEGER NOT NULL
+) STRICT;
 
 -- Clicks per link and class: by interval for as long as the settings say, and by day (UTC) for ever. `at` is the first
 -- interval. The rows of days have all clicks, also those by interval. Then the same over all links of an account.

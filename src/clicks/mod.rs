@@ -75,8 +75,8 @@
 //!
 //! 11. **Classes follow the clicks, and never hold them up.** A batch carries its classes as one packed value, in Redis to a list
 //!     that has the number of the flush that its clicks will be in, and in the journal beside its clicks. The transaction that
-//!     writes clicks to the database queues their classes, so each is summed once, as its click is. Where a class gets lost on the way (no
-//!     room, a form that cannot be read) its click has the class of which nothing is known.
+//!     writes clicks to the database queues their classes, or leaves them in SQLite's journal, so each is summed once, as its click is.
+//!     Where a class gets lost on the way (no room, a form that cannot be read) its click has the class of which nothing is known.
 //!
 //! On a Redis Cluster all of this holds for each shard by itself: each has recorders of its own, so a redirect waits for
 //! the acknowledgement of its own shard alone.

@@ -14,7 +14,7 @@ const MAX_COUNTED: i64 = 100_000;
 /// What is stored for the time being, and the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Batches in the journal, in Postgres only parked batches; 100,000 at most.
+    /// Batches in the journal whose clicks are not in the counts yet, in Postgres only parked batches; 100,000 at most.
     pub journal: u64,
     /// Parts of flushes and batches in Postgres that are not merged; 100,000 at most.
     pub parts: u64,
@@ -118,7 +118,9 @@ impl Store {
                          SELECT epoch, flush FROM click_parts WHERE epoch <> '' LIMIT $1) AS parts GROUP BY epoch) AS of_data_sets) AS unmerged,
                  (SELECT count(*) FROM (SELECT 1 FROM link_changes WHERE published_at IS NULL LIMIT $1) AS changes) AS outbox,
                  pg_database_size(current_database()) AS bytes",
-            "SELECT (SELECT count(*) FROM (SELECT 1 FROM click_journal LIMIT $1) AS batches) AS journal, 0 AS parts, 0 AS unmerged,
+            "SELECT (SELECT count(*) FROM (
+                     SELECT 1 FROM click_journal LEFT JOIN click_recorders USING (recorder)
+                     WHERE parked OR counted IS NULL OR number > counted LIMIT $1) AS batches) AS journal, 0 AS parts, 0 AS unmerged,
                  (SELECT count(*) FROM (SELECT 1 FROM link_changes LIMIT $1) AS changes) AS outbox,
                  (page_count - freelist_count) * page_size AS bytes
              FROM pragma_page_count, pragma_freelist_count, pragma_page_size",

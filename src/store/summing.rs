@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::details::{MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER, day_of};
 use super::rows::signed;
 use super::{ClickDetails, DetailedClicks};
@@ -27,7 +29,7 @@ pub(super) type Referrers = HashMap<DayOf, HashSet<String>>;
 
 /// Clicks per link, quarter of an hour and class.
 #[derive(Default)]
-pub(super) struct Sums(BTreeMap<(LinkId, i32), HashMap<Arc<ClickClass>, u64>>);
+pub(super) struct Sums(BTreeMap<(LinkId, i32), HashMap<Arc<ClickClass>, u64, RandomState>>);
 
 /// Rows to be added to a table: keys, times, classes, clicks.
 #[derive(Default)]
@@ -98,10 +100,6 @@ impl Sums {
         &self,
         owners: &HashMap<i64, i64>,
     ) -> (BTreeSet<DayOf>, BTreeSet<DayOf>) {
-        let has_referrer = |classes: &HashMap<Arc<ClickClass>, u64>| {
-            let mut classes = classes.keys();
-            classes.any(|class| class.value(Dimension::Referrer).is_some())
-        };
         let (mut of_links, mut of_owners) = (BTreeSet::new(), BTreeSet::new());
         for ((link, interval), classes) in &self.0 {
             if let Some(owner) = owners.get(&link.number())
@@ -124,6 +122,9 @@ impl Sums {
     ) -> Self {
         self.0
             .retain(|(link, _), _| owners.contains_key(&link.number()));
+        if !self.0.values().any(has_referrer) {
+            return self;
+        }
         self.map_classes(|link, interval, class, _| {
             let (link, day) = (link.number(), day_of(interval));
             let (Some(referrer), Some(owner)) =
@@ -165,9 +166,12 @@ impl Sums {
 
     /// The classes, and those that clicks get for whose class there is no room.
     pub(super) fn classes(&self) -> BTreeSet<Arc<ClickClass>> {
-        let classes = || self.0.values().flat_map(HashMap::keys);
-        let alone = classes().map(|class| Arc::new(class.bot_flag_only()));
-        alone.chain(classes().cloned()).collect()
+        let classes: BTreeSet<_> = self.0.values().flat_map(HashMap::keys).cloned().collect();
+        let bot_flags: BTreeSet<_> = classes
+            .iter()
+            .map(|class| Arc::new(class.bot_flag_only()))
+            .collect();
+        classes.into_iter().chain(bot_flags).collect()
     }
 
     /// The rows of all tables; `ids` has the number of each class.
@@ -218,6 +222,11 @@ impl Added {
         }
         added
     }
+}
+
+fn has_referrer(classes: &HashMap<Arc<ClickClass>, u64, RandomState>) -> bool {
+    let mut classes = classes.keys();
+    classes.any(|class| class.value(Dimension::Referrer).is_some())
 }
 
 /// Whether a referrer is among those that are known, where there may be so many.

@@ -81,7 +81,10 @@ both_stores! {
         let agents = agents("agent", 3);
         // As if so many had come since.
         let fill = if store.is_sqlite() {
-            "INSERT INTO click_detail_queue (id, interval, details) VALUES (1, 1920048, x''), (100001, 1920048, x'')"
+            "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100000)
+             INSERT INTO click_journal (recorder, number, parked, interval, clicks, details)
+             SELECT 1, n, 0, 1920048, '{}', x'' FROM numbers;
+             INSERT INTO click_recorders (recorder, last_batch, seen_at, counted) VALUES (1, 100000, 0, 100000)"
         } else {
             "INSERT INTO click_detail_queue (interval, details) VALUES (1920048, ''); SELECT setval('click_detail_queue_id_seq', 100001)"
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use shunt::domain::{Dimension, Interval, LinkId, SystemClock};
 use shunt::store::{ClickBatch, ClickDetails, ClicksOf, OpenError, SqliteStore, Store};
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Executor};
+use sqlx::{ConnectOptions, Connection, Executor, SqliteConnection};
 
 use crate::store::backend::{SETTINGS, delete_link, link, user};
 use crate::store::details::{NOON, batch, breakdown, class, count, query, row, sum};
@@ -131,4 +131,41 @@ async fn classes_are_summed_once_wherever_a_process_that_sums_them_ends() {
             [row("DE", 16, 16), row("FR", 16, 16)]
         );
     }
+}
+
+#[tokio::test]
+async fn a_past_interval_of_a_link_takes_at_most_twenty_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shunt.db");
+    let store = open(&path).await;
+    let owner = user(&store).await;
+    let mut clicks = Vec::new();
+    for _ in 0..500 {
+        clicks.push((link(&store, owner).await.1, 3));
+    }
+    for number in 1..=100 {
+        // Two links in three are clicked in an interval, in turns.
+        let clicked = clicks.iter().filter(|(link, _)| {
+            let turn = link.number().unsigned_abs() + number;
+            !turn.is_multiple_of(3)
+        });
+        let batch = ClickBatch {
+            recorder: 7,
+            number,
+            interval: Interval::from_number(NOON + i64::try_from(number).unwrap()),
+            clicks: clicked.copied().collect(),
+            details: ClickDetails::default(),
+        };
+        count(&store, &batch).await;
+    }
+    let url = format!("sqlite://{}", path.display());
+    let mut by_hand = SqliteConnection::connect(&url).await.unwrap();
+    let (bytes, intervals): (i64, i64) = sqlx::query_as(
+        "SELECT (SELECT sum(pgsize) FROM dbstat WHERE name = 'link_series'), (SELECT count(*) FROM link_series)",
+    )
+    .fetch_one(&mut by_hand)
+    .await
+    .unwrap();
+    assert!(intervals > 30_000, "{intervals}");
+    assert!(bytes <= 20 * intervals, "{bytes} for {intervals}");
 }

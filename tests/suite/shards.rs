@@ -285,7 +285,7 @@ impl EightShards {
 
     /// Sessions that wait for a data set's row in the ledger.
     async fn waiting(&self) -> i64 {
-        waiting_for(&mut *self.observer.lock().await, "data_sets").await
+        waiting_for(&mut *self.observer.lock().await, "write_flush").await
     }
 
     async fn connection(&self) -> PgConnection {

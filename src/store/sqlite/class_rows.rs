@@ -146,12 +146,15 @@ impl ClassRows {
             ids.extend(known_classes(reader, &unknown).await?);
             added_classes = new_classes(reader, &unknown, ids).await?;
         }
-        let wanted = sums.rows(&owners, ids).links;
-        let mut room = room(reader, &by_time(&wanted), &wanted, rows_per_day).await?;
-        let (sums, unclassified) = sums.fitted(ids, &mut room);
-        let new_rows = room.new_rows();
-        let added = sums.rows(&owners, ids);
         let links = sums.links();
+        let mut added = sums.rows(&owners, ids);
+        let (mut new_rows, mut unclassified) = (Vec::new(), 0);
+        // Most rows are there already.
+        if let Some(mut room) = room(reader, &added.links, rows_per_day).await? {
+            let (fitted, without_room) = sums.fitted(ids, &mut room);
+            added = fitted.rows(&owners, ids);
+            (new_rows, unclassified) = (room.new_rows(), without_room);
+        }
         Ok(Self {
             range: (
                 links.first().copied().unwrap_or_default(),
@@ -181,7 +184,7 @@ impl ClassRows {
         to: i64,
     ) -> Result<bool, StoreError> {
         let moved = sqlx::query(
-            "UPDATE click_details_summing SET added = ?2 WHERE coalesce(added, 0) = ?1 AND NOT EXISTS (
+            "UPDATE click_details_summing SET added = ?2 WHERE added = ?1 AND NOT EXISTS (
                  SELECT 1 FROM deleted_details CROSS JOIN json_each(?3) WHERE link_id BETWEEN ?4 AND ?5 AND value = link_id)",
         )
         .bind(from)

@@ -1,9 +1,10 @@
 //! Sums the classes of clicks in SQLite.
 //!
-//! Clicks wait for the one writer, so each step is short. A link is in many batches: so all that waits is taken out of the queue
-//! and summed in memory, and these sums are added to the tables in their order, some at a time. The row in
-//! `click_details_summing` says how many are added, in the same transaction; after a crash, the same sums are made of the rows that
-//! were taken, and those that are added are left out.
+//! Clicks wait for the one writer, so each step is short. A link is in many batches: so all that waits is read and summed in memory,
+//! and these sums are added to the tables in their order, some at a time. What waits are the batches that the journal keeps for their
+//! classes once their clicks are counted, and a queue for clicks that were not in the journal. The row in `click_details_summing`
+//! says how many sums are added, in the same transaction; after a crash, the same sums are made of the same rows, and those that
+//! are added are left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,20 +24,24 @@ use crate::store::details;
 use crate::store::summing::OfClass;
 use crate::store::{DetailedClicks, KnownClasses, StoreError};
 
-/// Rows that are taken out of the queue or read in one step.
-const ROWS_PER_STEP: u32 = 64;
+/// Rows that are read at once.
+const ROWS_PER_READ: u32 = 64;
 
-/// After how many sums in memory no more rows are taken. Each has some 60 bytes, and up to 200 where its class is its own.
+/// After how many sums in memory no more rows are read. Each has some 60 bytes, and up to 200 where its class is its own.
 const MAX_SUMS: usize = 131_072;
 
-/// After how many rows no more are taken, however few sums they make: they wait in none of the tables that breakdowns read.
+/// After how many rows no more are read, however few sums they make.
 const MAX_ROWS: usize = 16_384;
 
-/// The mark from which on all sums are added.
+/// The mark from which on all sums are added, and that before all rows.
 const ALL: i64 = i64::MAX;
+const NONE: i64 = i64::MIN;
 
-/// `id`, `interval`, `details`, `limits`.
-type TakenRow = (i64, i32, Vec<u8>, Option<String>);
+/// A recorder, and up to which of its batches classes are summed.
+type Cut = (i64, i64);
+
+/// `number` of a batch or `id` in the queue, `interval`, `details`, `limits`.
+type WaitingRow = (i64, i32, Vec<u8>, Option<String>);
 
 /// Adds to the sums by class, one step at a time.
 pub(super) struct ClassSums {
@@ -58,12 +63,21 @@ struct Steps {
     remembered: Remembered,
 }
 
-/// Sums of rows that are taken out of the queue.
+/// Sums of the rows that are summed together.
 struct Summing {
     /// How many are added.
     added: i64,
     /// Those that are still to be added.
     rest: BTreeMap<OfClass, u64>,
+}
+
+/// What is read to be summed together.
+struct Reading {
+    summing: Summing,
+    classes: KnownClasses,
+    rows: usize,
+    /// Whether it ends when it is enough. What an earlier process began with is read as a whole.
+    is_bounded: bool,
 }
 
 impl ClassSums {
@@ -86,7 +100,7 @@ impl ClassSums {
             return Ok(false);
         };
         *summing = if current.rest.is_empty() {
-            self.remove_taken(current, &mut steps.removed).await?
+            self.remove_summed(current, &mut steps.removed).await?
         } else {
             self.add_some(current, rows_per_day, steps).await?
         };
@@ -99,81 +113,109 @@ impl ClassSums {
         self.under_way.lock().await
     }
 
-    /// Sums up what an earlier process took, or what waits; `None` if there is nothing.
+    /// Sums up what an earlier process began with, or what waits; `None` if there is nothing.
     async fn start(&self) -> Result<Option<Summing>, StoreError> {
-        let added: Option<i64> = sqlx::query_scalar("SELECT added FROM click_details_summing")
-            .fetch_one(&mut *self.log.background().await?)
-            .await?;
+        let (added, queued): (Option<i64>, i64) =
+            sqlx::query_as("SELECT added, queued FROM click_details_summing")
+                .fetch_one(&mut *self.log.background().await?)
+                .await?;
         let dropped = dropped(&mut *self.log.background().await?).await?;
         details::note_dropped(dropped);
-        let mut summing = Summing {
-            added: added.unwrap_or_default(),
-            rest: BTreeMap::new(),
+        let mut reading = Reading {
+            summing: Summing {
+                added: added.unwrap_or_default(),
+                rest: BTreeMap::new(),
+            },
+            classes: KnownClasses::default(),
+            rows: 0,
+            is_bounded: added.is_none(),
         };
         if added == Some(ALL) {
-            return Ok(Some(summing));
+            return Ok(Some(reading.summing));
         }
-        let (mut classes, mut after, mut read) = (KnownClasses::default(), None, 0);
-        loop {
+        let cuts = if added.is_none() {
+            "SELECT recorder, counted FROM click_recorders WHERE EXISTS (
+                 SELECT 1 FROM click_journal AS batch
+                 WHERE batch.recorder = click_recorders.recorder AND number <= counted AND NOT parked)"
+        } else {
+            "SELECT recorder, last_batch FROM click_details_cuts"
+        };
+        let mut cuts: Vec<Cut> = sqlx::query_as(cuts)
+            .fetch_all(&mut *self.log.background().await?)
+            .await?;
+        for (recorder, last) in &mut cuts {
+            *last = self.read(&mut reading, Some(*recorder), *last).await?;
+        }
+        cuts.retain(|(_, last)| *last != NONE);
+        let last = if added.is_none() { ALL } else { queued };
+        let queued = self.read(&mut reading, None, last).await?;
+        if added.is_none() {
+            if reading.rows == 0 {
+                return Ok(None);
+            }
+            self.begin(&cuts, queued).await?;
+        }
+        let mut summing = reading.summing;
+        for _ in 0..summing.added {
+            summing.rest.pop_first();
+        }
+        Ok(Some(summing))
+    }
+
+    /// Reads the waiting rows of a recorder, or those of the queue, up to one. Returns the last one that was read.
+    async fn read(
+        &self,
+        reading: &mut Reading,
+        recorder: Option<i64>,
+        last: i64,
+    ) -> Result<i64, StoreError> {
+        let statement = if recorder.is_some() {
+            "SELECT number, interval, details, NULL FROM click_journal
+             WHERE number > ?1 AND number <= ?2 AND recorder = ?4 AND NOT parked AND details IS NOT NULL
+             ORDER BY number LIMIT ?3"
+        } else {
+            "SELECT id, interval, details, limits FROM click_detail_queue
+             WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3"
+        };
+        let mut after = NONE;
+        while !reading.is_full() {
             let started = Instant::now();
-            let rows = self.taken(after).await?;
-            if let Some((newest, ..)) = rows.last() {
-                after = Some(*newest);
-                read += rows.len();
-                for row in rows {
-                    summing.gather(row, &mut classes)?;
-                }
-            } else if added.is_some()
-                || summing.rest.len() >= MAX_SUMS
-                || read >= MAX_ROWS
-                || !self.take_some().await?
-            {
+            let rows: Vec<WaitingRow> = sqlx::query_as(statement)
+                .bind(after)
+                .bind(last)
+                .bind(ROWS_PER_READ)
+                .bind(recorder)
+                .fetch_all(&mut *self.log.background().await?)
+                .await?;
+            let Some((newest, ..)) = rows.last() else {
                 break;
+            };
+            after = *newest;
+            for row in rows {
+                reading.gather(row)?;
             }
             // One core may be all there is.
             sleep(started.elapsed()).await;
         }
-        for _ in 0..summing.added {
-            summing.rest.pop_first();
-        }
-        Ok(after.map(|_| summing))
+        Ok(after)
     }
 
-    /// The next rows that are taken.
-    async fn taken(&self, after: Option<i64>) -> Result<Vec<TakenRow>, StoreError> {
-        let rows = sqlx::query_as(
-            "SELECT id, interval, details, limits FROM click_details_taken WHERE id > ?1 ORDER BY id LIMIT ?2",
-        )
-        .bind(after.unwrap_or(i64::MIN))
-        .bind(ROWS_PER_STEP)
-        .fetch_all(&mut *self.log.background().await?)
-        .await?;
-        Ok(rows)
-    }
-
-    /// Takes the next rows out of the queue; returns whether there were any.
-    async fn take_some(&self) -> Result<bool, StoreError> {
-        let is_waiting: bool =
-            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM click_detail_queue)")
-                .fetch_one(&mut *self.log.background().await?)
-                .await?;
-        if !is_waiting {
-            return Ok(false);
-        }
+    /// Notes what is summed together.
+    async fn begin(&self, cuts: &[Cut], queued: i64) -> Result<(), StoreError> {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
-        for statement in [
-            "INSERT INTO click_details_taken (id, interval, details, limits)
-             SELECT id, interval, details, limits FROM click_detail_queue ORDER BY id LIMIT ?1",
-            "DELETE FROM click_detail_queue WHERE id IN (SELECT id FROM click_detail_queue ORDER BY id LIMIT ?1)",
-        ] {
-            sqlx::query(statement)
-                .bind(ROWS_PER_STEP)
-                .execute(&mut *transaction)
-                .await?;
-        }
+        sqlx::query(
+            "INSERT INTO click_details_cuts (recorder, last_batch) SELECT value ->> 0, value ->> 1 FROM json_each(?1)",
+        )
+        .bind(serde_json::json!(cuts).to_string())
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query("UPDATE click_details_summing SET added = 0, queued = ?1")
+            .bind(queued)
+            .execute(&mut *transaction)
+            .await?;
         transaction.commit().await?;
-        Ok(true)
+        Ok(())
     }
 
     async fn add_some(
@@ -212,7 +254,7 @@ impl ClassSums {
     }
 
     /// Removes rows whose sums are all added.
-    async fn remove_taken(
+    async fn remove_summed(
         &self,
         summing: Summing,
         size: &mut StepSize,
@@ -223,19 +265,43 @@ impl ClassSums {
         if !mark(&mut transaction, summing.added, Some(ALL)).await? {
             return Ok(None);
         }
+        let cut: Option<Cut> =
+            sqlx::query_as("SELECT recorder, last_batch FROM click_details_cuts LIMIT 1")
+                .fetch_optional(&mut *transaction)
+                .await?;
         let limit = u32::try_from(size.rows()).unwrap_or(u32::MAX);
-        let removed = sqlx::query(
-            "DELETE FROM click_details_taken WHERE id IN (SELECT id FROM click_details_taken ORDER BY id LIMIT ?1)",
-        )
-        .bind(limit)
-        .execute(&mut *transaction)
-        .await?;
-        let are_more = removed.rows_affected() == u64::from(limit);
+        let remove = match cut {
+            Some((recorder, last)) => sqlx::query(
+                "DELETE FROM click_journal WHERE (recorder, number) IN (
+                     SELECT recorder, number FROM click_journal
+                     WHERE recorder = ?2 AND number <= ?3 AND NOT parked AND details IS NOT NULL ORDER BY number LIMIT ?1)",
+            )
+            .bind(limit)
+            .bind(recorder)
+            .bind(last),
+            None => sqlx::query(
+                "DELETE FROM click_detail_queue WHERE id IN (
+                     SELECT id FROM click_detail_queue
+                     WHERE id <= (SELECT queued FROM click_details_summing) ORDER BY id LIMIT ?1)",
+            )
+            .bind(limit),
+        };
+        let removed = remove.execute(&mut *transaction).await?.rows_affected();
+        let are_more = removed == u64::from(limit) || cut.is_some();
+        if let Some((recorder, _)) = cut.filter(|_| removed < u64::from(limit)) {
+            sqlx::query("DELETE FROM click_details_cuts WHERE recorder = ?1")
+                .bind(recorder)
+                .execute(&mut *transaction)
+                .await?;
+        }
         if !are_more {
             mark(&mut transaction, ALL, None).await?;
         }
         transaction.commit().await?;
-        size.took(limit as usize, started.elapsed());
+        size.took(
+            usize::try_from(removed).unwrap_or(usize::MAX),
+            started.elapsed(),
+        );
         let rest = Summing {
             added: ALL,
             rest: BTreeMap::new(),
@@ -254,11 +320,16 @@ impl Default for Steps {
     }
 }
 
-impl Summing {
+impl Reading {
+    fn is_full(&self) -> bool {
+        self.is_bounded && (self.rows >= MAX_ROWS || self.summing.rest.len() >= MAX_SUMS)
+    }
+
     /// Adds the classes of a row. Those that cannot be read are not known: the clicks are counted.
-    fn gather(&mut self, row: TakenRow, classes: &mut KnownClasses) -> Result<(), StoreError> {
+    fn gather(&mut self, row: WaitingRow) -> Result<(), StoreError> {
         let (_, interval, packed, limits) = row;
-        let mut details = classes.parse(&packed).unwrap_or_default();
+        self.rows += 1;
+        let mut details = self.classes.parse(&packed).unwrap_or_default();
         if let Some(limits) = limits {
             details = details.fitted_to(&from_json(&limits)?);
         }
@@ -268,7 +339,10 @@ impl Summing {
                 class,
                 clicks,
             } = part;
-            let sum = self.rest.entry((*link, interval, Arc::clone(class)));
+            let sum = self
+                .summing
+                .rest
+                .entry((*link, interval, Arc::clone(class)));
             let sum = sum.or_default();
             *sum = sum.saturating_add(*clicks);
         }
@@ -282,11 +356,10 @@ async fn mark(
     from: i64,
     to: Option<i64>,
 ) -> Result<bool, StoreError> {
-    let moved =
-        sqlx::query("UPDATE click_details_summing SET added = ?2 WHERE coalesce(added, 0) = ?1")
-            .bind(from)
-            .bind(to)
-            .execute(transaction)
-            .await?;
+    let moved = sqlx::query("UPDATE click_details_summing SET added = ?2 WHERE added = ?1")
+        .bind(from)
+        .bind(to)
+        .execute(transaction)
+        .await?;
     Ok(moved.rows_affected() == 1)
 }

@@ -34,9 +34,10 @@ macro_rules! counts {
         "WITH asked AS (SELECT value AS id FROM json_each(?1)),
     journal AS MATERIALIZED (
         SELECT CAST(pair.key AS INTEGER) AS id, interval, sum(pair.value) AS n
-        FROM click_journal LEFT JOIN compaction_cuts USING (recorder), json_each(clicks) AS pair
-        WHERE NOT parked AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked)
-          AND (last_batch IS NULL OR number > last_batch
+        FROM click_journal LEFT JOIN compaction_cuts USING (recorder) LEFT JOIN click_recorders USING (recorder),
+            json_each(clicks) AS pair
+        WHERE NOT parked AND (counted IS NULL OR number > counted) AND CAST(pair.key AS INTEGER) IN (SELECT id FROM asked)
+          AND (compaction_cuts.last_batch IS NULL OR number > compaction_cuts.last_batch
                OR CAST(pair.key AS INTEGER) > (SELECT up_to FROM compaction))
         GROUP BY 1, 2
     )

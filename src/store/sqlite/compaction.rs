@@ -23,8 +23,23 @@ use crate::store::{Compacted, StoreError};
 /// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
 const BATCHES_PER_PAUSE: u32 = 128;
 
+/// How many batches the journal may have if their classes are to stay until they are summed; large ones only if it has few.
+const MAX_BATCHES: u32 = 100_000;
+const MAX_LARGE_BATCHES: u32 = 2_000;
+const LARGE: u32 = 65_536;
+
 /// Up to which link a compaction is written whose clicks are all in the links.
 const ALL_LINKS: i64 = i64::MAX;
+
+/// Removes the batches of a recorder up to one, but for those that stay for their classes, and moves its marks. Values are bound one
+/// after the other, through all of the statements.
+const REMOVE: &str = "
+    DELETE FROM click_journal WHERE recorder = ? AND number <= ? AND NOT parked AND (details IS NULL OR length(details) >= ?);
+    UPDATE click_details_dropped SET rows = rows + ?;
+    INSERT INTO click_recorders (recorder, last_batch, counted, seen_at) VALUES (?, ?, ?, ?)
+    ON CONFLICT (recorder) DO UPDATE
+    SET last_batch = max(last_batch, excluded.last_batch), counted = excluded.counted, seen_at = excluded.seen_at;
+    DELETE FROM compaction_cuts WHERE recorder = ? AND last_batch = ?";
 
 /// Compacts the journal, one step at a time.
 pub(super) struct Compactor {
@@ -46,10 +61,12 @@ struct UnderWay {
 struct Compaction {
     /// No two compactions of a database have the same number.
     number: i64,
-    /// The recorders whose batches are still to be removed, and the newest of those.
+    /// The recorders whose batches are still to be removed, or left for their classes, and the newest of those.
     cuts: Vec<Cut>,
+    /// Batches in the journal when it began.
+    batches: u32,
     /// The clicks still to be added, kept in order: sorting all of them at once would keep other work from the core.
-    rest: BTreeMap<LinkId, BTreeMap<Interval, u64>>,
+    rest: BTreeMap<(LinkId, Interval), u64>,
 }
 
 /// A recorder, and up to which of its batches a compaction goes.
@@ -105,7 +122,13 @@ impl Compactor {
         // Where all clicks are in the links already, the batches are only removed.
         let unread = if up_to == ALL_LINKS { &[] } else { &*cuts };
         for (recorder, last) in unread {
-            let mut after = -1;
+            let counted: Option<i64> = sqlx::query_scalar(
+                "SELECT counted FROM click_recorders WHERE recorder = ?1 AND counted IS NOT NULL",
+            )
+            .bind(recorder)
+            .fetch_optional(&mut *self.log.background().await?)
+            .await?;
+            let mut after = counted.unwrap_or(-1);
             loop {
                 let started = Instant::now();
                 let batches = self.batches(*recorder, after, *last).await?;
@@ -117,22 +140,34 @@ impl Compactor {
                     let interval = Interval::from_number(interval);
                     for (link, clicks) in from_json(&batch)? {
                         if link.number() > up_to {
-                            let of_link: &mut BTreeMap<_, _> = rest.entry(link).or_default();
-                            *of_link.entry(interval).or_default() += clicks;
+                            *rest.entry((link, interval)).or_default() += clicks;
                         }
                     }
                 }
                 sleep(started.elapsed()).await;
             }
         }
-        Ok(Some(Compaction { number, cuts, rest }))
+        let batches = sqlx::query_scalar(
+            "SELECT count(*) FROM (SELECT 1 FROM click_journal WHERE details IS NOT NULL LIMIT ?1)",
+        )
+        .bind(MAX_BATCHES)
+        .fetch_one(&mut *self.log.background().await?)
+        .await?;
+        Ok(Some(Compaction {
+            number,
+            cuts,
+            batches,
+            rest,
+        }))
     }
 
     /// The number of the compaction that is under way, or of one that starts now, and up to which link it is written;
     /// `None` when there is nothing to compact.
     async fn newest_compaction(&self) -> Result<Option<(i64, i64)>, StoreError> {
         let is_wanted: bool = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM compaction_cuts) OR EXISTS (SELECT 1 FROM click_journal WHERE NOT parked)",
+            "SELECT EXISTS (SELECT 1 FROM compaction_cuts) OR EXISTS (
+                 SELECT 1 FROM click_journal LEFT JOIN click_recorders USING (recorder)
+                 WHERE NOT parked AND (counted IS NULL OR number > counted))",
         )
         .fetch_one(&mut *self.log.background().await?)
         .await?;
@@ -161,7 +196,8 @@ impl Compactor {
                  SELECT id, (SELECT max(number) FROM click_journal WHERE recorder = id AND NOT parked) AS number
                  FROM recorders WHERE id IS NOT NULL
              )
-             INSERT INTO compaction_cuts SELECT id, number FROM newest WHERE number IS NOT NULL",
+             INSERT INTO compaction_cuts SELECT id, number FROM newest
+             WHERE number > coalesce((SELECT counted FROM click_recorders WHERE recorder = id), -1)",
         )
         .execute(&mut *transaction)
         .await?;
@@ -200,12 +236,11 @@ impl Compactor {
         mut compaction: Compaction,
         size: &mut StepSize,
     ) -> Result<(Option<Compaction>, Compacted), StoreError> {
-        let next = std::iter::from_fn(|| compaction.rest.pop_first());
-        let part: Vec<_> = next.take(size.rows()).collect();
+        let part = compaction.next_links(size.rows());
         let up_to = if compaction.rest.is_empty() {
             ALL_LINKS
         } else {
-            part[part.len() - 1].0.number()
+            part[part.len() - 1].0.0.number()
         };
         let mut writer = self.writer.get().await?;
         let started = Instant::now();
@@ -215,7 +250,7 @@ impl Compactor {
             sqlx::query("UPDATE compaction SET up_to = ?1 WHERE number = ?2 AND up_to < ?3")
                 .bind(up_to)
                 .bind(compaction.number)
-                .bind(part[0].0.number())
+                .bind(part[0].0.0.number())
                 .execute(&mut *transaction)
                 .await?;
         if moved.rows_affected() == 0 {
@@ -234,7 +269,8 @@ impl Compactor {
         Ok((Some(compaction), compacted))
     }
 
-    /// Removes journal rows whose clicks are in the links; from then on recorders' marks reveal repetitions.
+    /// Removes journal rows whose clicks are in the links; from then on recorders' marks reveal repetitions. Those that have classes stay
+    /// until these are summed, if there is room.
     async fn remove_compacted(
         &self,
         mut compaction: Compaction,
@@ -257,49 +293,39 @@ impl Compactor {
         if !is_current {
             return Ok((None, Compacted::default()));
         }
-        let (up_to, rows): (Option<i64>, u32) = sqlx::query_as(
-            "SELECT max(number), count(*) FROM (
-                 SELECT number FROM click_journal
-                 WHERE recorder = ?1 AND number <= ?2 AND NOT parked ORDER BY number LIMIT ?3)",
+        let limit = u32::try_from(size.rows()).unwrap_or(u32::MAX);
+        let smallest_dropped = match compaction.batches {
+            MAX_BATCHES.. => 0,
+            MAX_LARGE_BATCHES.. => LARGE,
+            _ => u32::MAX,
+        };
+        let (up_to, rows, dropped): (Option<i64>, u32, u32) = sqlx::query_as(
+            "SELECT max(number), count(*), count(details) FROM (
+                 SELECT number, details FROM click_journal
+                 WHERE recorder = ?1 AND number <= ?2 AND NOT parked AND (details IS NULL OR length(details) >= ?3)
+                 ORDER BY number LIMIT ?4)",
         )
         .bind(recorder)
         .bind(last)
-        .bind(u32::try_from(size.rows()).unwrap_or(u32::MAX))
+        .bind(smallest_dropped)
+        .bind(limit)
         .fetch_one(&mut *transaction)
         .await?;
-        if let Some(up_to) = up_to {
-            sqlx::query(
-                "INSERT INTO click_recorders (recorder, last_batch, seen_at) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (recorder) DO UPDATE
-                 SET last_batch = max(last_batch, excluded.last_batch), seen_at = excluded.seen_at",
-            )
+        let mark = up_to.filter(|_| rows == limit).unwrap_or(last);
+        sqlx::query(REMOVE)
             .bind(recorder)
-            .bind(up_to)
+            .bind(mark)
+            .bind(smallest_dropped)
+            .bind(dropped)
+            .bind(recorder)
+            .bind(mark)
+            .bind(mark)
             .bind(self.clock.now().micros())
-            .execute(&mut *transaction)
-            .await?;
-            sqlx::query(
-                "INSERT INTO click_detail_queue (interval, details)
-                 SELECT interval, details FROM click_journal
-                 WHERE recorder = ?1 AND number <= ?2 AND NOT parked AND details IS NOT NULL",
-            )
             .bind(recorder)
-            .bind(up_to)
+            .bind(mark)
             .execute(&mut *transaction)
             .await?;
-            sqlx::query(
-                "DELETE FROM click_journal WHERE recorder = ?1 AND number <= ?2 AND NOT parked",
-            )
-            .bind(recorder)
-            .bind(up_to)
-            .execute(&mut *transaction)
-            .await?;
-        }
-        if up_to.is_none_or(|up_to| up_to == last) {
-            sqlx::query("DELETE FROM compaction_cuts WHERE recorder = ?1")
-                .bind(recorder)
-                .execute(&mut *transaction)
-                .await?;
+        if mark == last {
             compaction.cuts.pop();
         }
         transaction.commit().await?;
@@ -313,18 +339,29 @@ impl Compactor {
     }
 }
 
-/// Clicks of links, by interval.
-fn by_interval(
-    clicks: &[(LinkId, BTreeMap<Interval, u64>)],
-) -> BTreeMap<Interval, Vec<(LinkId, u64)>> {
-    let mut intervals = BTreeMap::<_, Vec<_>>::new();
-    for (link, of_link) in clicks {
-        for (interval, clicks) in of_link {
-            intervals
-                .entry(*interval)
-                .or_default()
-                .push((*link, *clicks));
+impl Compaction {
+    /// Takes so many sums out, and those of the last link as a whole: the mark is one of links.
+    fn next_links(&mut self, sums: usize) -> Vec<((LinkId, Interval), u64)> {
+        let mut next = Vec::with_capacity(sums);
+        while let Some(first) = self.rest.first_entry() {
+            let (link, _) = *first.key();
+            if next.len() >= sums && next.last().is_some_and(|((last, _), _)| *last != link) {
+                break;
+            }
+            next.push(first.remove_entry());
         }
+        next
+    }
+}
+
+/// Clicks of links, by interval.
+fn by_interval(clicks: &[((LinkId, Interval), u64)]) -> BTreeMap<Interval, Vec<(LinkId, u64)>> {
+    let mut intervals = BTreeMap::<_, Vec<_>>::new();
+    for ((link, interval), clicks) in clicks {
+        intervals
+            .entry(*interval)
+            .or_default()
+            .push((*link, *clicks));
     }
     intervals
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use sqlx::SqliteConnection;
 
+use super::class_rows::by_time;
 use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
 use crate::store::StoreError;
@@ -17,8 +18,6 @@ use crate::store::summing::{Added, class, columns};
 pub(super) type ClassRow = (i32, String, String, String, String, String, String);
 
 /// Those of the rows of [`by_time`] that there are not.
-///
-/// [`by_time`]: super::class_rows::by_time
 const MISSING: &str = in_one_row!(
     "link, time, class",
     "SELECT link, time, class FROM (
@@ -40,27 +39,27 @@ const KNOWN_CLASSES: &str = in_one_row!(
          SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?1))"
 );
 
-/// The room that there is for rows of intervals, which are given as JSON, too. Most are there already, and need none.
+/// The room that there is for rows of intervals; `None` if all of them are there already, and need none.
 pub(super) async fn room(
     reader: &mut SqliteConnection,
-    wanted: &str,
     rows: &Added,
     rows_per_day: u64,
-) -> Result<Room, StoreError> {
-    let missing: HashSet<QuarterRow> = read(reader, MISSING, wanted).await?.into_iter().collect();
+) -> Result<Option<Room>, StoreError> {
+    let missing: Vec<QuarterRow> = read(reader, MISSING, &by_time(rows)).await?;
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let missing: HashSet<_> = missing.into_iter().collect();
     let keys = rows.keys.iter().zip(&rows.times).zip(&rows.classes);
     let rows = keys.map(|((link, time), class)| (*link, *time, *class));
     let found = rows.filter(|row| !missing.contains(row)).collect();
-    if missing.is_empty() {
-        return Ok(Room::new(found, Vec::new(), Vec::new(), rows_per_day));
-    }
     let of_intervals: BTreeSet<_> = missing.iter().map(|(link, time, _)| (link, time)).collect();
     let of_intervals: Vec<(i64, i32, i64)> =
         read(reader, OF_QUARTERS, &json!(of_intervals).to_string()).await?;
     let of_days: Vec<(i32, i64)> = sqlx::query_as("SELECT at, new_rows FROM click_detail_growth")
         .fetch_all(reader)
         .await?;
-    Ok(Room::new(found, of_intervals, of_days, rows_per_day))
+    Ok(Some(Room::new(found, of_intervals, of_days, rows_per_day)))
 }
 
 /// How many batches and parts of flushes the queue had no room for, ever.

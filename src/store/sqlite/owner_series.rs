@@ -23,10 +23,10 @@ macro_rules! points {
         SELECT interval AS at, in_interval AS n FROM owned WHERE ?3 IS NOT NULL
         UNION ALL
         SELECT click_journal.interval, pair.value
-        FROM click_journal LEFT JOIN compaction_cuts USING (recorder), json_each(click_journal.clicks) AS pair
-            JOIN owned ON owned.id = CAST(pair.key AS INTEGER)
-        WHERE NOT parked
-          AND (last_batch IS NULL OR number > last_batch OR owned.id > (SELECT up_to FROM compaction))
+        FROM click_journal LEFT JOIN compaction_cuts USING (recorder) LEFT JOIN click_recorders USING (recorder),
+            json_each(click_journal.clicks) AS pair JOIN owned ON owned.id = CAST(pair.key AS INTEGER)
+        WHERE NOT parked AND (counted IS NULL OR number > counted)
+          AND (compaction_cuts.last_batch IS NULL OR number > compaction_cuts.last_batch OR owned.id > (SELECT up_to FROM compaction))
     ) WHERE at >= ?4 AND at < ?5 AND n > 0 GROUP BY at"
     };
 }
