@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
@@ -49,6 +49,24 @@ class Api:
         with self.open(method, path) as response:
             response.read()
             return response.status, response.headers.get("Location", "")
+
+    def metric(self, series: str) -> float:
+        """The value of a series of `/metrics`."""
+        found = self.metrics({"value": series})
+        if not found:
+            raise Failed(f"/metrics has no series {series}")
+        return found["value"]
+
+    def metrics(self, wanted: Mapping[str, str]) -> dict[str, float]:
+        """The value of each series, or the sum of a metric's, without those that there are not."""
+        with self.open("GET", "/metrics") as response:
+            lines = response.read().decode().splitlines()
+        found: dict[str, float] = {}
+        for key, series in wanted.items():
+            for line in lines:
+                if line.startswith((f"{series} ", f"{series}{{")):
+                    found[key] = found.get(key, 0.0) + float(line.rpartition(" ")[2])
+        return found
 
     def is_ready(self) -> bool:
         """Whether the instance is ready for traffic."""

@@ -16,7 +16,7 @@ from .pinned import PinnedTestbed, say
 from .results import Results
 from .tools import machine
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "src" / "redis" / "scripts"
+SCRIPTS = Path(__file__).resolve().parents[2] / "src" / "shared_redis" / "scripts"
 PARTS = ("term.lua", "intervals.lua", "record_clicks.lua")
 CLICKS = 200_000
 MOST_BATCHES = 20_000

@@ -22,11 +22,14 @@ from .links import codes
 from .logins import UnpinnedTestbed
 from .pinned import say
 from .tools import ROOT, target_folder
+from .visitors import AGENTS, PAST_BUDGET, drawn_visitors
 
 SHARED = 32
 """Connections that send at once: their clicks share batches, as under load."""
 REQUESTS = 1_280
 """Redirects of a window."""
+CLIENTS = 4
+"""Addresses of clients."""
 ROUNDS = 5
 SLOW = 300.0
 """Seconds for the start of a program under callgrind."""
@@ -36,10 +39,12 @@ WORKERS_CODE = "fast_path"
 """A name in the code that only workers run."""
 TOOLS = ["redis-server", "redis-cli", "postgres", "initdb", "psql", "valgrind"]
 BOUNDS: dict[str, int] = {
-    "shunt embedded, one at a time": 38_200,
-    "shunt embedded, 32 at once": 12_250,
-    "shunt, one at a time": 50_900,
-    "shunt, 32 at once": 13_000,
+    "shunt embedded, one at a time": 37_400,
+    "shunt embedded, 32 at once": 10_300,
+    "shunt embedded, 32 at once, 2,000 agents": 11_900,
+    "shunt, one at a time": 49_300,
+    "shunt, 32 at once": 10_900,
+    "shunt, 32 at once, 2,000 agents": 12_300,
 }
 """The most instructions of a redirect that `--check` lets pass: 5 % above the figures of load/README.md."""
 
@@ -89,8 +94,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(prog="load/instructions", description=(
         "Counts the user-space instructions of a warm redirect in both modes, by callgrind: of one visitor at a time, whose"
-        f" click is a batch of its own, and of {SHARED} at once."))
+        f" click is a batch of its own, and of {SHARED} at once, with the same headers each time and with those of many visitors."))
     parser.add_argument("--program", type=Path, metavar="PATH", help="another program than that of `cargo build --release`")
+    parser.add_argument("--agents", type=int, default=AGENTS, metavar="N", help=f"different agents of many visitors ({AGENTS:,})")
+    parser.add_argument("--only", default="", metavar="WORDS", help="only cases with these words in their name")
     parser.add_argument("--install", action="store_true", help="only install missing packages")
     parser.add_argument("--check", action="store_true", help="fail past the bounds in load/bench/instructions.py")
     return parser.parse_args(arguments)
@@ -101,6 +108,8 @@ def measure(options: argparse.Namespace) -> dict[str, int]:
     tools = require(TOOLS)
     programs = options.program.resolve().parent if options.program else build()
     found: dict[str, int] = {}
+    at_once = f"{SHARED} at once"
+    cases = ((1, 0, "one at a time"), (SHARED, 0, at_once), (SHARED, options.agents, f"{at_once}, {options.agents:,} agents"))
     with UnpinnedTestbed(0, 1) as testbed:
         known = list(codes(SHARED))
         production = ProductionCounted(testbed, tools, programs, known, redis=start_redis(testbed, tools),
@@ -109,8 +118,10 @@ def measure(options: argparse.Namespace) -> dict[str, int]:
             shunt.settings = dict(SETTINGS)
             shunt.prepare()
             with shunt.running() as running:
-                for connections, name in ((1, "one at a time"), (SHARED, f"{SHARED} at once")):
-                    found[f"{shunt.name}, {name}"] = of_a_redirect(shunt, running, connections)
+                for connections, agents, how in cases:
+                    if options.only in (name := f"{shunt.name}, {how}"):
+                        say(f"  {name}")
+                        found[name] = of_a_redirect(shunt, running, connections, agents)
     return found
 
 
@@ -121,27 +132,42 @@ def build() -> Path:
     return target_folder() / "release"
 
 
-def of_a_redirect(shunt: Shunt, running: Running, count: int) -> int:
-    """The instructions of one redirect of `count` at once: the median of the windows."""
+def of_a_redirect(shunt: Shunt, running: Running, count: int, agents: int) -> int:
+    """The instructions of one redirect of `count` at once: the median of the windows. With `agents`, visitors take turns on each
+    connection, as behind a proxy."""
     assert running.api
-    requests = [head(code, f"User-Agent: {FIREFOX}") for code in shunt.known[:count]]
-    connections = [socket.create_connection(("127.0.0.1", running.port), timeout=60) for _ in requests]
+    api = running.api
+    known = shunt.known[:count]
+    visitors = drawn_visitors(REQUESTS, agents) if agents else [(FIREFOX, "")] * REQUESTS
+    requests = [head(known[number % count], f"User-Agent: {agent}", *([f"Referer: {referrer}"] if referrer else []))
+                for number, (agent, referrer) in enumerate(visitors)]
+    # Each client has a budget for agents that are new, which is little where callgrind makes them slow.
+    connections = [socket.create_connection(("127.0.0.1", running.port), 60, (f"127.0.1.{number % CLIENTS}", 0))
+                   for number in range(count)]
+    windows = 0
 
     def ask() -> None:
-        for _ in range(REQUESTS // count):
-            redirected(connections, requests)
+        nonlocal windows
+        windows += 1
+        for first in range(0, REQUESTS, count):
+            redirected(connections, requests[first:first + count])
+
+    def are_known() -> bool:
+        before = api.metric(PAST_BUDGET)
+        ask()
+        return api.metric(PAST_BUDGET) == before
 
     try:
-        before = sum(running.api.clicks().values())
-        ask()
+        before = sum(api.clicks().values())
+        wait_for("all agents and referrers are known", are_known, SLOW)
         counts = [of_workers(running.server, ask) / REQUESTS for _ in range(ROUNDS)]
-        counted = sum(running.api.clicks().values()) - before
+        counted = sum(api.clicks().values()) - before
     finally:
         for connection in connections:
             connection.close()
-    say(f"  {shunt.name}, {count} at once: " + ", ".join(f"{each:,.0f}" for each in counts))
-    if counted != (ROUNDS + 1) * REQUESTS:
-        raise Failed(f"{(ROUNDS + 1) * REQUESTS} redirects were answered, {counted} were counted")
+    say("    " + ", ".join(f"{each:,.0f}" for each in counts))
+    if counted != windows * REQUESTS:
+        raise Failed(f"{windows * REQUESTS} redirects were answered, {counted} were counted")
     return round(median(counts))
 
 

@@ -15,6 +15,8 @@ from .links import DRAWS
 
 AGENTS = 2_000
 REFERRERS = 2_000
+PAST_BUDGET = 'shunt_clicks_unclassified_total{reason="budget"}'
+"""How many headers were not read, as nothing was left of the service's budget for new ones."""
 
 CHROMIUM = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{major}.0.0.0"
 WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)"
@@ -97,16 +99,20 @@ def referrers() -> list[str]:
     return (pages + [""] * REFERRERS)[:REFERRERS]
 
 
-def write_visitors(file: Path) -> Path:
-    """A file of headers for `load.lua`: a draw a line, agent and referrer with a tab between. The n-th most frequent one comes 1/n as
-    often as the first, and both are drawn on their own."""
+def drawn_visitors(count: int, kinds: int = AGENTS) -> list[tuple[str, str]]:
+    """So many agents and referrers, of `kinds` different agents at most. The n-th most frequent one comes 1/n as often as the first, and
+    both are drawn on their own."""
     chance = random.Random(5)
 
     def drawn(values: list[str]) -> list[str]:
         weights = list(accumulate(1 / rank for rank in range(1, len(values) + 1)))
         shuffled = chance.sample(values, len(values))
-        return chance.choices(shuffled, cum_weights=weights, k=DRAWS // 5)
+        return chance.choices(shuffled, cum_weights=weights, k=count)
 
-    pairs = zip(drawn(agents()), drawn(referrers()), strict=True)
-    file.write_text("".join(f"{agent}\t{referrer}\n" for agent, referrer in pairs))
+    return list(zip(drawn(agents()[:kinds]), drawn(referrers()), strict=True))
+
+
+def write_visitors(file: Path) -> Path:
+    """A file of headers for `load.lua`: a draw a line, agent and referrer with a tab between."""
+    file.write_text("".join(f"{agent}\t{referrer}\n" for agent, referrer in drawn_visitors(DRAWS // 5)))
     return file

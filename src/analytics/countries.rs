@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -21,6 +22,8 @@ pub struct Countries(Option<Arc<Source>>);
 struct Source {
     path: PathBuf,
     reader: RwLock<Arc<Reader<Vec<u8>>>>,
+    /// Rises with each file that is taken into use.
+    version: AtomicU64,
     /// Size and time of the file that was read.
     read: Mutex<(u64, Option<SystemTime>)>,
 }
@@ -46,6 +49,7 @@ impl Countries {
         Ok(Self(Some(Arc::new(Source {
             path: path.to_owned(),
             reader: RwLock::new(Arc::new(reader)),
+            version: AtomicU64::new(0),
             read: Mutex::new(read),
         }))))
     }
@@ -54,6 +58,13 @@ impl Countries {
     #[must_use]
     pub fn are_known(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// The version of the file; `None` without a file. Read before a look-up, it says whether the result is still of the newest
+    /// file.
+    pub(super) fn version(&self) -> Option<u64> {
+        let source = self.0.as_ref()?;
+        Some(source.version.load(Ordering::Acquire))
     }
 
     /// Reads the file again if it changed; it blocks. If a file cannot be used, the previous file stays in use.
@@ -76,6 +87,7 @@ impl Countries {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(reader);
+        source.version.fetch_add(1, Ordering::Release);
         Ok(true)
     }
 
@@ -88,9 +100,9 @@ impl Countries {
         Some(Duration::from_secs(age))
     }
 
-    /// The two letters of an address's country.
-    pub(super) fn of(&self, address: &str) -> Option<[u8; 2]> {
-        let address: IpAddr = address.parse().ok()?;
+    /// The two letters of the country of a client, whose address of IPv6 is written as its network.
+    pub(super) fn of(&self, client: &str) -> Option<[u8; 2]> {
+        let address: IpAddr = client.strip_suffix("/64").unwrap_or(client).parse().ok()?;
         let reader = self.reader()?;
         let found = reader.lookup(address.to_canonical()).ok()?;
         let code: Option<&str> = found.decode_path(&path!["country", "iso_code"]).ok()?;
@@ -124,13 +136,13 @@ fn load(path: &Path) -> Result<(Reader<Vec<u8>>, Stamp), CountriesError> {
 
 #[cfg(test)]
 #[path = "../../tests/suite/support/mmdb.rs"]
-mod mmdb;
+pub(super) mod mmdb;
 
 #[cfg(test)]
 mod tests {
     use std::fs::write;
 
-    use super::mmdb::file;
+    use super::mmdb::{file, file_of};
     use super::*;
 
     #[test]
@@ -150,6 +162,20 @@ mod tests {
         write(&path, [file([203, 0, 113], "FR"), vec![0]].concat()).unwrap();
         assert!(countries.refresh().unwrap());
         assert_eq!(countries.of("203.0.113.77"), Some(*b"FR"));
+    }
+
+    #[test]
+    fn a_client_with_an_address_of_ipv6_has_the_country_of_its_network() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("countries.mmdb");
+        write(&path, file_of(6, &[0x20, 0x01, 0x0d, 0xb8], "DE")).unwrap();
+        let countries = Countries::open(&path).unwrap();
+        for (client, country) in [
+            ("2001:db8:1:2::/64", Some(*b"DE")),
+            ("2001:db9:1:2::/64", None),
+        ] {
+            assert_eq!(countries.of(client), country, "{client}");
+        }
     }
 
     #[test]

@@ -12,23 +12,20 @@ pub(super) const MAX_BYTES: usize = 1_024;
 const MAX_ORIGIN: usize = 300;
 
 /// A referrer as far as its host: what comes after it says nothing of it.
-pub(super) fn origin(referrer: &str) -> &str {
-    const USUAL: &str = "https://";
+pub(super) fn origin(referrer: &[u8]) -> &[u8] {
+    const USUAL: &[u8] = b"https://";
     if referrer.is_empty() {
         return referrer;
     }
     let start = if referrer.starts_with(USUAL) {
         USUAL.len()
-    } else if let Some(at) = referrer.find("://") {
+    } else if let Some(at) = referrer.windows(3).position(|part| part == b"://") {
         at + 3
     } else {
         return referrer;
     };
-    let rest = &referrer.as_bytes()[start..];
-    match rest
-        .iter()
-        .position(|byte| matches!(byte, b'/' | b'?' | b'#'))
-    {
+    let mut rest = referrer[start..].iter();
+    match rest.position(|byte| matches!(byte, b'/' | b'?' | b'#')) {
         // More slashes than two: a browser would look for the host behind them.
         None | Some(0) => referrer,
         Some(length) => &referrer[..start + length],
@@ -38,9 +35,11 @@ pub(super) fn origin(referrer: &str) -> &str {
 /// The registrable domain of a referrer's host, as `example.co.uk`; nothing of its path or its query. Of an Android app, its
 /// name. `None` for any other text, and for addresses of hosts without a name.
 pub(super) fn host_of(referrer: &str) -> Option<String> {
-    let is_short = |referrer: &&str| referrer.len() <= MAX_ORIGIN;
-    let referrer = Some(origin(referrer)).filter(is_short)?;
-    let url = Url::parse(referrer).ok()?;
+    let origin = str::from_utf8(origin(referrer.as_bytes())).ok()?;
+    if origin.len() > MAX_ORIGIN {
+        return None;
+    }
+    let url = Url::parse(origin).ok()?;
     match (url.scheme(), url.host()?) {
         ("http" | "https", Host::Domain(host)) => {
             let host = host.trim_end_matches('.');
@@ -135,7 +134,8 @@ mod tests {
             text in "(https?|android-app|ftp)?:?/{0,3}[a-z@:.\\\\é%]{0,6}[/?#\\\\:a-z]{0,6}(://)?[/?#a-z]{0,6}",
         ) {
             let host = |text: &str| Url::parse(text).ok().and_then(|url| url.host_str().map(str::to_owned));
-            prop_assert_eq!(host(origin(&text)), host(&text));
+            let origin = str::from_utf8(origin(text.as_bytes())).unwrap();
+            prop_assert_eq!(host(origin), host(&text));
         }
 
         #[test]

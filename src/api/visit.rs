@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 
 #[cfg(test)]
 use crate::http::documented::{CodeParameter, ErrorBody};
-use crate::http::{ClientAddress, PathCode, visitor_of};
+use crate::http::{ClientAddress, PathCode, VisitorHeaders};
 use crate::redirect::{Redirect, RedirectError, Redirected};
 
 /// The responses to following a link.
@@ -85,7 +85,7 @@ pub(super) async fn visit(
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
     let address = || client.clone().into();
-    let visitor = visitor_of(&headers, query.as_deref(), &address);
+    let visitor = VisitorHeaders::of(&headers).visitor(query.as_deref(), &address, None);
     redirect.follow(&code, &visitor).await
 }
 
@@ -109,7 +109,7 @@ pub(super) async fn preview(
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
     let address = || client.clone().into();
-    let visitor = visitor_of(&headers, query.as_deref(), &address);
+    let visitor = VisitorHeaders::of(&headers).visitor(query.as_deref(), &address, None);
     redirect.preview(&code, &visitor).await
 }
 

@@ -41,4 +41,4 @@ pub use live::{MayListen, Unending, live_events};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
 pub use same_origin::{is_same_origin, refuse_cross_origin};
 pub use security_headers::{security_header_lines, with_security_headers};
-pub use visitor::{is_speculative, visitor_of};
+pub use visitor::{ForwardedFor, VisitorHeaders};

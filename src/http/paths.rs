@@ -152,6 +152,8 @@ struct Derived {
     redirect_prefixes: Vec<&'static str>,
     /// Words in the place of a short code that belong to another route.
     reserved: Vec<&'static str>,
+    /// The same words by their length: most codes are as long as few of them.
+    reserved_by_length: Vec<Vec<&'static str>>,
 }
 
 static DERIVED: LazyLock<Derived> = LazyLock::new(|| {
@@ -165,7 +167,13 @@ static DERIVED: LazyLock<Derived> = LazyLock::new(|| {
         .collect();
     reserved.sort_unstable();
     reserved.dedup();
+    let longest = reserved.iter().map(|word| word.len()).max().unwrap_or(0);
+    let mut reserved_by_length = vec![Vec::new(); longest + 1];
+    for word in &reserved {
+        reserved_by_length[word.len()].push(*word);
+    }
     Derived {
+        reserved_by_length,
         redirect_prefixes: code_prefixes(|route| route.class == Class::Redirect),
         code_prefixes: all_prefixes,
         reserved,
@@ -227,7 +235,9 @@ pub fn is_reserved(word: &str) -> bool {
 /// The short code in a path, or given by a person; `None` if it can never be a code.
 #[must_use]
 pub fn parse_code(raw: &str) -> Option<ShortCode> {
-    ShortCode::parse(raw).filter(|code| !reserved_words().contains(&code.as_str()))
+    let words = DERIVED.reserved_by_length.get(raw.len());
+    let is_reserved = words.is_some_and(|words| words.contains(&raw));
+    ShortCode::parse(raw).filter(|_| !is_reserved)
 }
 
 /// The code of a redirect: in `/{short_code}` and `/urls/r/{short_code}`, perhaps followed by a slash. `None` for anything that

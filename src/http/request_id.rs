@@ -13,7 +13,13 @@ const MAX_BYTES: usize = 128;
 
 /// The id of a request: one word of visible ASCII, at most 128 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId(CompactString);
+pub struct RequestId(Form);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Form {
+    Given(CompactString),
+    Made([u8; 16]),
+}
 
 impl RequestId {
     /// The id that a client or a proxy sent; `None` if it would not be a single word in a log.
@@ -23,21 +29,41 @@ impl RequestId {
             !raw.is_empty() && raw.len() <= MAX_BYTES && raw.iter().all(u8::is_ascii_graphic);
         fits.then(|| std::str::from_utf8(raw).ok())
             .flatten()
-            .map(|text| Self(text.into()))
+            .map(|text| Self(Form::Given(text.into())))
     }
 
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        std::str::from_utf8(self.as_bytes()).expect("visible ASCII is text")
+    }
+
+    /// The id as a response has it.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Form::Given(text) => text.as_bytes(),
+            Form::Made(digits) => digits,
+        }
     }
 }
 
 impl From<&RequestId> for HeaderValue {
     fn from(id: &RequestId) -> Self {
-        Self::from_str(id.as_str()).expect("visible ASCII is a header's value")
+        Self::from_bytes(id.as_bytes()).expect("visible ASCII is a header's value")
     }
 }
+
+/// Each byte as two digits.
+const HEXADECIMAL: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let (mut pairs, mut byte) = ([[0; 2]; 256], 0);
+    while byte < pairs.len() {
+        pairs[byte] = [digits[byte / 16], digits[byte % 16]];
+        byte += 1;
+    }
+    pairs
+};
 
 /// Generates ids for requests that come without: 16 hexadecimal digits.
 pub struct RequestIds {
@@ -68,14 +94,11 @@ impl RequestIds {
     /// A new id.
     pub fn make(&self) -> RequestId {
         let number = self.next.fetch_add(Self::STEP, Ordering::Relaxed);
-        let bytes = number.to_be_bytes();
-        let digits: [u8; 16] = std::array::from_fn(|at| {
-            let byte = bytes[at / 2];
-            let half = if at % 2 == 0 { byte >> 4 } else { byte & 0xf };
-            b"0123456789abcdef"[usize::from(half)]
-        });
-        let text = std::str::from_utf8(&digits).expect("hexadecimal digits are ASCII");
-        RequestId(text.into())
+        let mut digits = [0; 16];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
+            pair.copy_from_slice(&HEXADECIMAL[usize::from(byte)]);
+        }
+        RequestId(Form::Made(digits))
     }
 }
 
@@ -91,7 +114,10 @@ mod tests {
         let (one, other) = (ids.make(), ids.make());
         assert_ne!(one, other);
         assert_eq!(one.as_str().len(), 16);
-        assert_eq!(RequestId::parse(one.as_str().as_bytes()), Some(one));
+        assert_eq!(
+            RequestId::parse(one.as_bytes()).unwrap().as_str(),
+            one.as_str()
+        );
     }
 
     proptest! {

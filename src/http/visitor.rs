@@ -1,24 +1,35 @@
 //! What the headers of a request say of its visitor.
 
-use axum::http::header::{DNT, HeaderName, REFERER, USER_AGENT};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::HeaderMap;
 
-use crate::analytics::{AddressOf, Visitor};
+use crate::analytics::{AddressOf, LastClass, Visitor, VisitorConnection};
+use crate::http::FORWARDED_FOR;
 
-const SEC_GPC: HeaderName = HeaderName::from_static("sec-gpc");
+/// What the headers of a request say of its visitor, gathered in one pass over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VisitorHeaders<'a> {
+    /// The first `User-Agent` and `Referer`.
+    agent: Option<&'a [u8]>,
+    referrer: Option<&'a [u8]>,
+    forwarded_for: ForwardedFor<'a>,
+    is_speculative: bool,
+    opts_out: bool,
+}
 
-/// The headers by which browsers say that they load a page before anybody visits it: that of the Fetch standard, and those
-/// of Chrome, Safari and Firefox before it.
-const PURPOSES: [HeaderName; 4] = [
-    HeaderName::from_static("sec-purpose"),
-    HeaderName::from_static("purpose"),
-    HeaderName::from_static("x-purpose"),
-    HeaderName::from_static("x-moz"),
-];
+/// `X-Forwarded-For`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForwardedFor<'a> {
+    /// The request has no such header.
+    #[default]
+    Missing,
+    /// The only line.
+    Line(&'a [u8]),
+    /// There are more lines than one.
+    Lines,
+}
 
-/// Whether one of these headers says so, in whichever of its values or parameters (`prefetch;prerender`).
-#[must_use]
-pub fn is_speculative(purpose: &[u8]) -> bool {
+/// Whether the header of a purpose says so, in whichever of its values or parameters (`prefetch;prerender`).
+fn is_speculative(purpose: &[u8]) -> bool {
     const WORDS: [&str; 4] = ["prefetch", "prerender", "preview", "instant"];
     // Browsers send up to 40 bytes; to look through thousands would take longer than a redirect.
     const LONGEST: usize = 64;
@@ -34,24 +45,73 @@ pub fn is_speculative(purpose: &[u8]) -> bool {
     })
 }
 
-/// The visitor of a request with these headers and this query.
-#[must_use]
-pub fn visitor_of<'a>(
-    headers: &'a HeaderMap,
-    query: Option<&'a str>,
-    address: AddressOf<'a>,
-) -> Visitor<'a> {
-    let value = |name| headers.get(name).map(HeaderValue::as_bytes);
-    let says_one = |name| headers.get_all(name).iter().any(|value| value == "1");
-    Visitor {
-        address,
-        agent: value(USER_AGENT),
-        referrer: value(REFERER),
-        query,
-        is_speculative: PURPOSES.iter().any(|name| {
-            let mut values = headers.get_all(name).iter();
-            values.any(|value| is_speculative(value.as_bytes()))
-        }),
-        opts_out: says_one(SEC_GPC) || says_one(DNT),
+impl<'a> VisitorHeaders<'a> {
+    /// The headers of a request that hyper read.
+    #[must_use]
+    pub fn of(headers: &'a HeaderMap) -> Self {
+        let mut found = Self::default();
+        for (name, value) in headers {
+            found.read(name.as_str(), value.as_bytes());
+        }
+        found
+    }
+
+    /// Notes what a header says.
+    pub fn read(&mut self, name: &str, value: &'a [u8]) {
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        // By length first: a head has some 15 headers, most of them with other names. Browsers say that they load a page before
+        // anybody visits it by the header of the Fetch standard, and by those of Chrome, Safari and Firefox before it.
+        match name.len() {
+            3 => self.opts_out |= is("dnt") && value == b"1",
+            5 => self.is_speculative |= is("x-moz") && is_speculative(value),
+            7 if is("referer") => self.referrer = self.referrer.or(Some(value)),
+            7 if is("purpose") => self.is_speculative |= is_speculative(value),
+            7 => self.opts_out |= is("sec-gpc") && value == b"1",
+            9 => self.is_speculative |= is("x-purpose") && is_speculative(value),
+            10 if is("user-agent") => self.agent = self.agent.or(Some(value)),
+            11 => self.is_speculative |= is("sec-purpose") && is_speculative(value),
+            15 if is(FORWARDED_FOR) => {
+                self.forwarded_for = match self.forwarded_for {
+                    ForwardedFor::Missing => ForwardedFor::Line(value),
+                    _ => ForwardedFor::Lines,
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The visitor of a request with these headers and this query, perhaps over a connection that has such requests only.
+    #[must_use]
+    pub fn visitor(
+        &self,
+        query: Option<&'a str>,
+        address: AddressOf<'a>,
+        last_class: Option<&'a LastClass>,
+    ) -> Visitor<'a> {
+        let forwarded_for = match self.forwarded_for {
+            ForwardedFor::Missing => Some(&[][..]),
+            ForwardedFor::Line(line) => Some(line),
+            ForwardedFor::Lines => None,
+        };
+        Visitor {
+            address,
+            agent: self.agent,
+            referrer: self.referrer,
+            query,
+            is_speculative: self.is_speculative,
+            opts_out: self.opts_out,
+            connection: last_class
+                .zip(forwarded_for)
+                .map(|(last_class, forwarded_for)| VisitorConnection {
+                    last_class,
+                    forwarded_for,
+                }),
+        }
+    }
+
+    /// The lines with addresses.
+    #[must_use]
+    pub fn forwarded_for(&self) -> ForwardedFor<'a> {
+        self.forwarded_for
     }
 }

@@ -45,10 +45,10 @@ impl RequestSpan {
 
     /// A redirect or a refused request. There are too many of them for any level but debug; at other levels this is `None`
     /// and costs one comparison.
-    pub fn at_debug(id: &str, method: &str, path: &str) -> Option<Self> {
+    pub fn at_debug<'a>(id: impl FnOnce() -> &'a str, method: &str, path: &str) -> Option<Self> {
         let span = debug_span!(
             "request",
-            request_id = id,
+            request_id = id(),
             http.request.method = method,
             url.path = path,
             http.response.status_code = Empty,

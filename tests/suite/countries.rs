@@ -5,7 +5,7 @@ use std::fs::write;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{App, Mode, Response, eventually, mmdb};
+use crate::support::{App, Mode, Response, eventually, mmdb, raw};
 
 const GERMAN: &str = "203.0.113.77";
 const UNKNOWN: &str = "198.51.100.9";
@@ -54,6 +54,51 @@ async fn clicks_have_the_country_of_their_address(mode: Mode) {
     })
     .await;
     app.server_only().await;
+}
+
+async fn each_request_over_a_proxys_connection_has_its_own_country(mode: Mode) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("countries.mmdb");
+    write(&path, mmdb::file([203, 0, 113], "DE")).unwrap();
+    let settings = [
+        ("GEOIP_DATABASE", path.to_str().unwrap()),
+        ("TRUSTED_PROXIES", "127.0.0.1"),
+        ("FLUSH_INTERVAL_MS", "20"),
+    ];
+    let app = App::start_with(mode, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.org/").await;
+    let two_lines = format!("{GERMAN}\r\nX-Forwarded-For: {UNKNOWN}");
+    let mut requests = String::new();
+    // hyper reads those with a query.
+    for path in [code.clone(), format!("{code}?x=1")] {
+        for address in [GERMAN, GERMAN, UNKNOWN, &two_lines, GERMAN] {
+            requests += &format!(
+                "GET /{path} HTTP/1.1\r\nHost: test\r\nX-Forwarded-For: {address}\r\n\r\n"
+            );
+        }
+    }
+    let responses = raw::exchange(&app.server.base, requests).await;
+    assert_eq!(responses.matches("HTTP/1.1 302 ").count(), 10);
+    let by_country = format!("/urls/{code}/stats/breakdown?by=country&bot=true");
+    eventually("the classes are summed", async || {
+        app.get_as(&token, &by_country).await.json()["clicks"] == 10
+    })
+    .await;
+    let row = |value, clicks: u64| json!({"value": value, "clicks": clicks, "people": 0});
+    let found = app.get_as(&token, &by_country).await.json();
+    assert_eq!(found["rows"], json!([row(Some("DE"), 6), row(None, 4)]));
+    app.server_only().await;
+}
+
+#[tokio::test]
+async fn embedded_each_request_over_a_proxys_connection_has_its_own_country() {
+    each_request_over_a_proxys_connection_has_its_own_country(Mode::Embedded).await;
+}
+
+#[tokio::test]
+async fn production_each_request_over_a_proxys_connection_has_its_own_country() {
+    each_request_over_a_proxys_connection_has_its_own_country(Mode::Production).await;
 }
 
 #[tokio::test]

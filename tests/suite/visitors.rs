@@ -128,6 +128,41 @@ both_modes! {
         assert_eq!(found["rows"], json!([{"value": null, "clicks": counted, "people": counted}]));
     }
 
+    async fn each_of_several_visitors_over_one_connection_has_its_own_class(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let firefox = format!("User-Agent: {FIREFOX}\r\n");
+        let visitors = [
+            firefox.clone(),
+            firefox.clone(),
+            format!("User-Agent: {BOT}\r\n"),
+            format!("{firefox}Referer: https://example.com/\r\n"),
+            format!("{firefox}Sec-GPC: 1\r\n"),
+            String::new(),
+            format!("{firefox}User-Agent: {BOT}\r\n"),
+        ];
+        // hyper reads those with a query.
+        let paths = [code.clone(), format!("{code}?x=1")];
+        let mut requests = String::new();
+        for path in paths {
+            for visitor in &visitors {
+                requests += &format!("GET /{path} HTTP/1.1\r\nHost: test\r\n{visitor}\r\n");
+            }
+        }
+        let responses = raw::exchange(&app.server.base, requests).await;
+        assert_eq!(responses.matches("HTTP/1.1 302 ").count(), 14, "{responses}");
+        summed(app, &token, &code, 14).await;
+        let rows = async |by: &str| {
+            let found = breakdown(app, &token, &format!("/urls/{code}/stats/breakdown?by={by}")).await;
+            let mut rows: Vec<_> = found["rows"].as_array().unwrap().iter().map(|row| (row["clicks"].as_u64().unwrap(), row["value"].clone())).collect();
+            rows.sort_by_key(|(clicks, _)| *clicks);
+            rows
+        };
+        assert_eq!(rows("browser").await, [(6, Value::Null), (8, json!("Firefox"))]);
+        assert_eq!(rows("referrer").await, [(2, json!("example.com")), (12, Value::Null)]);
+        assert_eq!(rows("bot").await, [(2, Value::Null), (4, json!("true")), (8, json!("false"))]);
+    }
+
     async fn a_breakdown_is_the_owners_and_says_which_parameter_is_wrong(app) {
         let (token, other) = (app.register().await, app.register().await);
         let code = app.shorten(&token, "https://example.org/").await;

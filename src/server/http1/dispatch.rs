@@ -22,11 +22,12 @@ use tracing::Instrument;
 use super::forward::forward_body;
 use super::parse::MAX_NAME_BYTES;
 use super::shared_stream::SharedStream;
+use crate::analytics::LastClass;
 use crate::domain::ShortCode;
 use crate::http::paths::{self, Class, redirect_code, route_of};
 use crate::http::{
     Admission, Admitted, ApiError, ClientAddress, ClientLeft, Peer, RequestId, RequestIds,
-    TrustedProxies, Unending, X_REQUEST_ID, visitor_of,
+    TrustedProxies, Unending, VisitorHeaders, X_REQUEST_ID,
 };
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
@@ -79,6 +80,7 @@ impl Dispatcher {
             dispatcher: Arc::clone(self),
             peer: peer.map(Peer),
             stream,
+            last_class: Arc::default(),
         }
     }
 }
@@ -88,6 +90,7 @@ pub(super) struct ConnectionService {
     dispatcher: Arc<Dispatcher>,
     peer: Option<Peer>,
     stream: SharedStream,
+    last_class: Arc<LastClass>,
 }
 
 impl Service<Request<Incoming>> for ConnectionService {
@@ -97,6 +100,7 @@ impl Service<Request<Incoming>> for ConnectionService {
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let (dispatcher, stream) = (Arc::clone(&self.dispatcher), self.stream.clone());
+        let last_class = Arc::clone(&self.last_class);
         if let Some(peer) = self.peer {
             request.extensions_mut().insert(peer);
         }
@@ -114,7 +118,8 @@ impl Service<Request<Incoming>> for ConnectionService {
                 (Some(doubt), _) => doubt.into_response(),
                 (None, Some(code)) if is_read(request.method()) => {
                     let is_head = request.method() == Method::HEAD;
-                    let response = dispatcher.redirect(&code, is_head, &request, &id).await;
+                    let response = dispatcher.redirect(&code, is_head, &request, &id, &last_class);
+                    let response = response.await;
                     // The headers are read only when there is no redirect.
                     let is_error = !response.status().is_redirection();
                     let wish = is_error.then(|| PageWish::of_headers(request.headers()));
@@ -244,7 +249,7 @@ impl Dispatcher {
             Ok(admitted) => admitted,
             Err(refusal) => {
                 let (method, path) = (request.method().as_str(), request.uri().path());
-                if let Some(span) = RequestSpan::at_debug(id.as_str(), method, path) {
+                if let Some(span) = RequestSpan::at_debug(|| id.as_str(), method, path) {
                     span.answered(refusal.status().as_u16());
                 }
                 return refusal;
@@ -275,13 +280,15 @@ impl Dispatcher {
         is_head: bool,
         request: &Request<Incoming>,
         id: &RequestId,
+        last_class: &LastClass,
     ) -> Response {
         let path = request.uri().path();
-        let span = RequestSpan::at_debug(id.as_str(), request.method().as_str(), path);
+        let span = RequestSpan::at_debug(|| id.as_str(), request.method().as_str(), path);
         let peer = request.extensions().get().map(|Peer(peer)| *peer);
         let client =
             || ClientAddress::of_request(peer, &self.api.proxies, request.headers()).into();
-        let visitor = visitor_of(request.headers(), request.uri().query(), &client);
+        let headers = VisitorHeaders::of(request.headers());
+        let visitor = headers.visitor(request.uri().query(), &client, Some(last_class));
         let redirected = if is_head {
             self.redirect.preview(code, &visitor).await
         } else {

@@ -8,6 +8,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::mem::take;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,14 +20,17 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
+use super::buffers::{Buffers, FIRST_READ};
 use super::idle_timer::IdleTimer;
 use super::parse::{Head, MAX_HEAD_BYTES, RedirectRequest, header_values, parse};
 use super::render::{FastPathRenderer, PreparedResponse, ResponseHeaders};
 use super::request_target;
-use crate::analytics::{AddressOf, Visitor};
+use crate::analytics::{LastClass, Visitor};
 use crate::config::Guards;
 use crate::domain::{Clock, RemovalStatus};
-use crate::http::{ApiError, ClientAddress, FORWARDED_FOR, RequestId, RequestIds, TrustedProxies};
+use crate::http::{
+    ApiError, ClientAddress, FORWARDED_FOR, ForwardedFor, RequestId, RequestIds, TrustedProxies,
+};
 use crate::redirect::{Redirect, RedirectError};
 use crate::server::shutdown::Shutdown;
 use crate::telemetry::requests::RequestSpan;
@@ -34,9 +38,6 @@ use crate::web::{ErrorPages, PageWish};
 
 /// Requests of one connection that are answered before other connections get their turn.
 const MAX_CONSECUTIVE: u32 = 16;
-
-/// How much is read at first: nearly every head is shorter.
-const FIRST_READ: usize = 4 * 1024;
 
 /// How long a client may take to read a response.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -52,6 +53,7 @@ pub(super) struct FastPath {
     blocked: PreparedResponse,
     /// The response if the code cannot be looked up, as the router gives it.
     unavailable: PreparedResponse,
+    buffers: Buffers,
     ids: Arc<RequestIds>,
     proxies: TrustedProxies,
     /// Errors for browsers.
@@ -86,6 +88,7 @@ impl FastPath {
             gone: removed(RemovalStatus::Gone).await,
             blocked: removed(RemovalStatus::LegalReasons).await,
             unavailable: PreparedResponse::new(ApiError::not_now().into_response()).await,
+            buffers: Buffers::default(),
             ids,
             proxies,
             pages,
@@ -101,23 +104,23 @@ impl FastPath {
         shutdown: &Shutdown,
     ) -> FastPathOutcome {
         let mut received = BytesMut::new();
-        let mut response = Vec::new();
         let mut consecutive = 0;
+        let last_class = LastClass::default();
         let peer = stream.peer_addr().ok();
         let (draining, timer) = (shutdown.draining(), sleep(self.request_timeout));
         tokio::pin!(draining, timer);
-        let mut idle_timer = IdleTimer::new(draining, timer, self.request_timeout);
+        let mut idle_timer = IdleTimer::new(shutdown, draining, timer, self.request_timeout);
         loop {
             match parse(&received, self.max_head) {
                 Head::Redirect(request) => {
-                    response.clear();
                     let length = request.length;
-                    let client = || self.client(peer, &received[..length]);
                     let head = &received[..length];
-                    let closes = self
-                        .respond(request, head, &client, shutdown, &mut response)
-                        .await;
-                    if write(&mut stream, &response).await.is_err() || closes {
+                    let forwarded_for = request.visitor.forwarded_for();
+                    let client = || self.client(peer, forwarded_for, head);
+                    let visitor = request.visitor.visitor(None, &client, Some(&last_class));
+                    let responding = self.respond(&request, head, &visitor, shutdown, &stream);
+                    let (unsent, closes) = responding.await;
+                    if write(&mut stream, unsent).await.is_err() || closes {
                         return FastPathOutcome::Closed;
                     }
                     idle_timer.request_answered();
@@ -133,13 +136,10 @@ impl FastPath {
                 Head::Partial => {
                     consecutive = 0;
                     let is_idle = received.is_empty();
-                    tokio::select! {
-                        biased;
-                        read = read(&mut stream, &mut received, self.max_head) => match read {
-                            Ok(0) | Err(_) => return FastPathOutcome::Closed,
-                            Ok(_) => {}
-                        },
-                        () = idle_timer.expired(is_idle) => return FastPathOutcome::Closed,
+                    let read = self.read(&mut stream, &mut received);
+                    match idle_timer.wait_for(read, is_idle).await {
+                        None | Some(Ok(0) | Err(_)) => return FastPathOutcome::Closed,
+                        Some(Ok(_)) => {}
                     }
                 }
             }
@@ -147,38 +147,58 @@ impl FastPath {
         FastPathOutcome::HandedOver(stream, request_target::encoded(&received).into_owned())
     }
 
+    /// Reads what has come. A connection takes a buffer only then, so that an idle one has none.
+    async fn read(&self, stream: &mut TcpStream, received: &mut BytesMut) -> io::Result<usize> {
+        if received.is_empty() {
+            self.buffers.give_back(take(received));
+        }
+        poll_fn(|context| stream.poll_read_ready(context)).await?;
+        if received.is_empty() {
+            *received = self.buffers.take();
+        } else {
+            // The rest of a long head at once: each part is read from the beginning again.
+            let room = if received.len() < FIRST_READ {
+                FIRST_READ
+            } else {
+                self.max_head
+            };
+            received.reserve(room.saturating_sub(received.len()));
+        }
+        stream.read_buf(received).await
+    }
+
     /// The address of the client whose request has this head.
-    fn client(&self, peer: Option<SocketAddr>, head: &[u8]) -> String {
-        let lines = header_values(head, FORWARDED_FOR);
+    fn client(
+        &self,
+        peer: Option<SocketAddr>,
+        forwarded_for: ForwardedFor<'_>,
+        head: &[u8],
+    ) -> String {
+        let lines = match forwarded_for {
+            ForwardedFor::Missing => Vec::new(),
+            ForwardedFor::Line(line) => vec![line],
+            ForwardedFor::Lines => header_values(head, FORWARDED_FOR),
+        };
         ClientAddress::behind(peer, &self.proxies, lines.into_iter()).into()
     }
 
-    /// Appends the response to `response`, and returns whether the connection closes after it.
+    /// Sends as much of the response as the connection takes at once. Returns the rest, and whether the connection closes after it.
     async fn respond(
         &self,
-        request: RedirectRequest<'_>,
+        request: &RedirectRequest<'_>,
         head: &[u8],
-        client: AddressOf<'_>,
+        visitor: &Visitor<'_>,
         shutdown: &Shutdown,
-        response: &mut Vec<u8>,
-    ) -> bool {
+        stream: &TcpStream,
+    ) -> (io::Result<Vec<u8>>, bool) {
         let id = request.id.and_then(RequestId::parse);
         let id = id.unwrap_or_else(|| self.ids.make());
         let method = if request.is_head { "HEAD" } else { "GET" };
-        let span = RequestSpan::at_debug(id.as_str(), method, request.path);
-        let visitor = Visitor {
-            address: client,
-            agent: request.agent,
-            referrer: request.referrer,
-            // A request with a query is not for the fast path.
-            query: None,
-            is_speculative: request.is_speculative,
-            opts_out: request.opts_out,
-        };
+        let span = RequestSpan::at_debug(|| id.as_str(), method, request.path);
         let redirected = if request.is_head {
-            self.redirect.preview(&request.code, &visitor).await
+            self.redirect.preview(&request.code, visitor).await
         } else {
-            self.redirect.follow(&request.code, &visitor).await
+            self.redirect.follow(&request.code, visitor).await
         };
         // Read only now: the shutdown may have been requested while the click was on its way.
         let closes = shutdown.is_draining();
@@ -187,12 +207,12 @@ impl FastPath {
             closes,
             now,
         };
-        let status = match redirected {
+        let send = |response: &[u8]| send(stream, response);
+        let (status, unsent) = match redirected {
             Ok(redirected) => {
                 let location = redirected.location().as_str();
                 let headers = headers(redirected.at());
-                self.renderer.redirect(location, &headers, response);
-                302
+                (302, self.renderer.redirect(location, &headers, send))
             }
             Err(error) => {
                 let refused;
@@ -227,15 +247,15 @@ impl FastPath {
                     _ => (503, &self.unavailable),
                 };
                 let headers = headers(Instant::now());
-                self.renderer
-                    .prepared(prepared, !request.is_head, &headers, response);
-                status
+                let has_body = !request.is_head;
+                let unsent = self.renderer.prepared(prepared, has_body, &headers, send);
+                (status, unsent)
             }
         };
         if let Some(span) = span {
             span.answered(status);
         }
-        closes
+        (unsent, closes)
     }
 }
 
@@ -254,33 +274,21 @@ fn wish(head: &[u8]) -> Option<PageWish> {
     PageWish::of(value("accept"), value("accept-language"))
 }
 
-/// Reads what has come. A connection takes memory only then, so that an idle one has no buffer.
-async fn read(
-    stream: &mut TcpStream,
-    received: &mut BytesMut,
-    max_head: usize,
-) -> io::Result<usize> {
-    if received.is_empty() {
-        *received = BytesMut::new();
+/// Sends what the connection takes at once, nearly always the whole response, and returns the rest.
+fn send(stream: &TcpStream, response: &[u8]) -> io::Result<Vec<u8>> {
+    match stream.try_write(response) {
+        Ok(written) => Ok(response[written..].to_vec()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(response.to_vec()),
+        Err(error) => Err(error),
     }
-    poll_fn(|context| stream.poll_read_ready(context)).await?;
-    // The rest of a long head at once: each part is read from the beginning again.
-    let room = if received.len() < FIRST_READ {
-        FIRST_READ
-    } else {
-        max_head
-    };
-    received.reserve(room.saturating_sub(received.len()));
-    stream.read_buf(received).await
 }
 
-/// Writes a response: nearly always at once, and otherwise within [`WRITE_TIMEOUT`].
-async fn write(stream: &mut TcpStream, response: &[u8]) -> io::Result<()> {
-    let written = match stream.try_write(response) {
-        Ok(written) if written == response.len() => return Ok(()),
-        Ok(written) => written,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-        Err(error) => return Err(error),
-    };
-    timeout(WRITE_TIMEOUT, stream.write_all(&response[written..])).await?
+/// Writes the rest of a response within [`WRITE_TIMEOUT`].
+async fn write(stream: &mut TcpStream, unsent: io::Result<Vec<u8>>) -> io::Result<()> {
+    let unsent = unsent?;
+    if unsent.is_empty() {
+        return Ok(());
+    }
+    // Boxed: seldom needed, and every connection would have room for it.
+    Box::pin(timeout(WRITE_TIMEOUT, stream.write_all(&unsent))).await?
 }

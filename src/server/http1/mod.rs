@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `connection` | serves a connection: first on the fast path, then with hyper |
 //! | `fast_path` | answers plain redirects without hyper |
+//! | `buffers` | buffers of a worker that are used again |
 //! | `parse` | reads the head of a request for the fast path |
 //! | `request_target` | percent-encodes what hyper would refuse |
 //! | `dispatch` | answers the requests that hyper read: a redirect on the worker, any other on the main runtime |
@@ -14,6 +15,7 @@
 //! | `render` | the only place that writes responses as bytes |
 //! | `idle_timer` | closes a connection that takes too long for its next request |
 
+mod buffers;
 pub(super) mod connection;
 pub(super) mod dispatch;
 mod error_bodies;

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use crate::domain::ShortCode;
-use crate::http::is_speculative;
+use crate::http::VisitorHeaders;
 use crate::http::paths::redirect_code;
 
 /// Longest head that the fast path reads, unless the settings have a lower limit. hyper would work longer on a long head than on a
@@ -34,14 +34,9 @@ pub(super) struct RedirectRequest<'a> {
     pub(super) path: &'a str,
     pub(super) code: ShortCode,
     pub(super) is_head: bool,
-    /// The first `X-Request-Id`, `User-Agent` and `Referer`.
+    /// The first `X-Request-Id`.
     pub(super) id: Option<&'a [u8]>,
-    pub(super) agent: Option<&'a [u8]>,
-    pub(super) referrer: Option<&'a [u8]>,
-    /// Whether a browser only loads ahead what a person may visit later.
-    pub(super) is_speculative: bool,
-    /// Whether the client asks not to be analysed.
-    pub(super) opts_out: bool,
+    pub(super) visitor: VisitorHeaders<'a>,
     /// Bytes of the head.
     pub(super) length: usize,
 }
@@ -77,10 +72,7 @@ pub(super) fn parse(received: &[u8], max: usize) -> Head<'_> {
         code,
         is_head,
         id: None,
-        agent: None,
-        referrer: None,
-        is_speculative: false,
-        opts_out: false,
+        visitor: VisitorHeaders::default(),
         length,
     };
     let names = || request.headers.iter().map(|header| header.name.len());
@@ -106,25 +98,16 @@ impl<'a> RedirectRequest<'a> {
     fn read(&mut self, header: &httparse::Header<'a>, hosts: &mut u32) -> bool {
         let (name, value) = (header.name, header.value);
         let is = |other: &str| name.eq_ignore_ascii_case(other);
-        // By length first: a head has some 15 headers, most of them with other names.
         match name.len() {
             2 => return !is("te"),
-            3 => self.opts_out |= is("dnt") && value == b"1",
             4 => *hosts += u32::from(is("host")),
-            5 => self.is_speculative |= is("x-moz") && is_speculative(value),
             6 => return !is("expect"),
             7 if is("upgrade") => return false,
-            7 if is("referer") => self.referrer = self.referrer.or(Some(value)),
-            7 if is("purpose") => self.is_speculative |= is_speculative(value),
-            7 => self.opts_out |= is("sec-gpc") && value == b"1",
-            9 => self.is_speculative |= is("x-purpose") && is_speculative(value),
-            10 if is("user-agent") => self.agent = self.agent.or(Some(value)),
-            10 => return !is("connection") || value.eq_ignore_ascii_case(b"keep-alive"),
-            11 => self.is_speculative |= is("sec-purpose") && is_speculative(value),
+            10 if is("connection") => return value.eq_ignore_ascii_case(b"keep-alive"),
             12 if is("x-request-id") => self.id = self.id.or(Some(value)),
             14 => return !is("content-length"),
             17 => return !is("transfer-encoding"),
-            _ => {}
+            _ => self.visitor.read(name, value),
         }
         true
     }

@@ -3,7 +3,7 @@
 //! The router and hyper make most responses. Three kinds are written here: responses of the fast path, which copies ready
 //! bytes; errors that hyper makes itself, which get a body; and the refusal of a connection beyond the limit.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::{Bytes, to_bytes};
@@ -17,9 +17,17 @@ use crate::http::{RequestId, RequestIds, security_header_lines};
 /// request id, and `Date`.
 pub(in crate::server) struct FastPathRenderer {
     clock: Arc<dyn Clock>,
-    date: Mutex<DateHeader>,
+    rendered: Mutex<Rendered>,
     /// What follows the location of a redirect.
     after_location: &'static [u8],
+}
+
+/// What one response leaves to the next one.
+#[derive(Default)]
+struct Rendered {
+    date: DateHeader,
+    /// The buffer of a response, until it is sent.
+    response: Vec<u8>,
 }
 
 /// The headers that differ from response to response.
@@ -36,7 +44,7 @@ impl FastPathRenderer {
     pub(in crate::server) fn new(clock: Arc<dyn Clock>, noindex: bool) -> Self {
         Self {
             clock,
-            date: Mutex::default(),
+            rendered: Mutex::default(),
             after_location: if noindex {
                 b"\r\ncache-control: private, no-store\r\nx-robots-tag: noindex\r\ncontent-length: 0\r\n"
             } else {
@@ -45,44 +53,58 @@ impl FastPathRenderer {
         }
     }
 
-    /// Appends a redirect to `location`.
-    pub(in crate::server) fn redirect(
+    /// Sends a redirect to `location`, and returns what `send` does.
+    pub(in crate::server) fn redirect<T>(
         &self,
         location: &str,
         headers: &ResponseHeaders<'_>,
-        to: &mut Vec<u8>,
-    ) {
-        to.extend_from_slice(b"HTTP/1.1 302 Found\r\nlocation: ");
-        to.extend_from_slice(location.as_bytes());
-        to.extend_from_slice(self.after_location);
-        self.end_head(headers, to);
+        send: impl FnOnce(&[u8]) -> T,
+    ) -> T {
+        let mut rendered = self.rendered();
+        let response = &mut rendered.response;
+        response.extend_from_slice(b"HTTP/1.1 302 Found\r\nlocation: ");
+        response.extend_from_slice(location.as_bytes());
+        response.extend_from_slice(self.after_location);
+        rendered.end_head(headers, &*self.clock);
+        send(&rendered.response)
     }
 
-    /// Appends a prepared response; without its body if the request was a `HEAD`.
-    pub(in crate::server) fn prepared(
+    /// Sends a prepared response; without its body if the request was a `HEAD`.
+    pub(in crate::server) fn prepared<T>(
         &self,
         response: &PreparedResponse,
         has_body: bool,
         headers: &ResponseHeaders<'_>,
-        to: &mut Vec<u8>,
-    ) {
-        to.extend_from_slice(&response.head);
-        self.end_head(headers, to);
+        send: impl FnOnce(&[u8]) -> T,
+    ) -> T {
+        let mut rendered = self.rendered();
+        rendered.response.extend_from_slice(&response.head);
+        rendered.end_head(headers, &*self.clock);
         if has_body {
-            to.extend_from_slice(&response.body);
+            rendered.response.extend_from_slice(&response.body);
         }
+        send(&rendered.response)
     }
 
-    fn end_head(&self, headers: &ResponseHeaders<'_>, to: &mut Vec<u8>) {
+    /// With an empty buffer.
+    fn rendered(&self) -> MutexGuard<'_, Rendered> {
+        let mut rendered = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
+        rendered.response.clear();
+        rendered
+    }
+}
+
+impl Rendered {
+    fn end_head(&mut self, headers: &ResponseHeaders<'_>, clock: &dyn Clock) {
+        let response = &mut self.response;
         if headers.closes {
-            to.extend_from_slice(b"connection: close\r\n");
+            response.extend_from_slice(b"connection: close\r\n");
         }
-        to.extend_from_slice(b"x-request-id: ");
-        to.extend_from_slice(headers.id.as_str().as_bytes());
-        to.extend_from_slice(b"\r\n");
-        let mut date = self.date.lock().unwrap_or_else(PoisonError::into_inner);
-        to.extend_from_slice(date.at(headers.now, &*self.clock));
-        to.extend_from_slice(b"\r\n");
+        response.extend_from_slice(b"x-request-id: ");
+        response.extend_from_slice(headers.id.as_bytes());
+        response.extend_from_slice(b"\r\n");
+        response.extend_from_slice(self.date.at(headers.now, clock));
+        response.extend_from_slice(b"\r\n");
     }
 }
 

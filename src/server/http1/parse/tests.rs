@@ -29,6 +29,10 @@ fn plain(request: &str) -> bool {
 fn a_redirect_of_a_browser_is_plain() {
     let request = "GET /K7mXq2R HTTP/1.1\r\nHost: sho.rt\r\nConnection: keep-alive\r\nX-Request-Id: 7b\r\nuser-agent: curl/8\r\nReferer: https://example.org/\r\nSec-GPC: 1\r\n\r\n";
     let length = request.len();
+    let mut visitor = VisitorHeaders::default();
+    visitor.read("user-agent", b"curl/8");
+    visitor.read("Referer", b"https://example.org/");
+    visitor.read("Sec-GPC", b"1");
     assert_eq!(
         parse(request.as_bytes()),
         Head::Redirect(RedirectRequest {
@@ -36,10 +40,7 @@ fn a_redirect_of_a_browser_is_plain() {
             code: ShortCode::parse("K7mXq2R").unwrap(),
             is_head: false,
             id: Some(b"7b"),
-            agent: Some(b"curl/8"),
-            referrer: Some(b"https://example.org/"),
-            is_speculative: false,
-            opts_out: true,
+            visitor,
             length
         })
     );
@@ -90,7 +91,8 @@ fn a_speculative_load_is_told_by_any_of_its_headers() {
         let Head::Redirect(request) = parse(request.as_bytes()) else {
             panic!("{header}")
         };
-        assert_eq!(request.is_speculative, expected, "{header}");
+        let visitor = request.visitor.visitor(None, &String::new, None);
+        assert_eq!(visitor.is_speculative, expected, "{header}");
     }
 }
 
