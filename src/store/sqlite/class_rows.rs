@@ -1,7 +1,7 @@
 //! The rows of some sums of classes in SQLite: what they need to be known is read first, by a thread of low priority, so that the
 //! one writer, for which clicks wait, has nothing to do but to write.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 use serde_json::json;
@@ -223,7 +223,7 @@ async fn read_referrers(
         return Ok(());
     }
     let found: Vec<(i64, i32, String)> = read(reader, statement, &json!(days).to_string()).await?;
-    known.extend(days.into_iter().map(|day| (day, Default::default())));
+    known.extend(days.into_iter().map(|day| (day, HashSet::default())));
     for (id, day, referrer) in found {
         known.entry((id, day)).or_default().insert(referrer);
     }

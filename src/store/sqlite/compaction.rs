@@ -257,7 +257,7 @@ impl Compactor {
             return Ok((None, Compacted::default()));
         }
         let mut compacted = Compacted {
-            links: part.len() as u64,
+            links: part.chunk_by(|one, next| one.0.0 == next.0.0).count() as u64,
             ..Compacted::default()
         };
         for (interval, clicks) in by_interval(&part) {
