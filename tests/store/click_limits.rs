@@ -136,13 +136,6 @@ both_stores! {
         assert_eq!(count(&store, id).await, 10);
     }
 
-    async fn clicks_that_are_not_merged_count_for_the_limit(store) {
-        let (_, id) = limited(&store).await;
-        store.clicks.append(&batch(9, 1, &[(id, 6)]), None).await.unwrap();
-        assert_eq!(ask(&store, 1, id, 9).await, granted(4, 0));
-        assert_eq!(count(&store, id).await, 10);
-    }
-
     async fn a_limit_that_is_raised_leaves_more_and_one_that_is_lowered_fewer(store) {
         let (_, id) = limited(&store).await;
         assert_eq!(ask(&store, 1, id, 20).await, granted(10, 0));

@@ -1,6 +1,7 @@
-//! What must not stop a merge.
+//! What must not stop a merge, and clicks that are not merged yet.
 
-use shunt::store::{MergeRound, Store};
+use shunt::domain::{Interval, LinkId};
+use shunt::store::{ClickBatch, ClickDetails, Grant, MergeRound, Store};
 use sqlx::{Connection, PgConnection};
 
 use super::{NOON, PARTS, began, count, flush_of, merge, number, series, whole};
@@ -87,6 +88,31 @@ async fn intervals_whose_clicks_come_late_again_and_again_are_one_point_each() {
             number(&mut by_hand, "SELECT count(*) FROM link_series").await,
             0
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn clicks_in_parts_count_for_a_limit() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        link(&store, user(&store).await).await;
+        let made = "INSERT INTO links (short_code, target_url, owner_id, created_at, max_clicks)
+            SELECT 'limited', target_url, owner_id, created_at, 10 FROM links RETURNING id";
+        let id = number(&mut PgConnection::connect(&url).await.unwrap(), made).await;
+        let id = LinkId::parse(id).unwrap();
+        let data_set = began(&store).await;
+        whole(&store, &flush_of(&data_set, 1, NOON), &[(id, 6)]).await;
+        let asked = ClickBatch {
+            recorder: 1,
+            number: 1,
+            interval: Interval::from_number(NOON),
+            clicks: vec![(id, 9)],
+            details: ClickDetails::default(),
+        };
+        let granted = Grant::Granted { clicks: 4, left: 0 };
+        assert_eq!(store.clicks.grant(&asked).await.unwrap(), [(id, granted)]);
+        assert_eq!(count(&store, id).await, 10);
     })
     .await;
 }
