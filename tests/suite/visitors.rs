@@ -34,6 +34,21 @@ async fn summed(app: &App, token: &str, code: &str, clicks: u64) {
 }
 
 both_modes! {
+    async fn the_most_clicks_that_a_link_may_bring_are_all_in_its_series_and_breakdowns(app) {
+        const MOST: u64 = (1 << 53) - 1;
+        let token = app.register().await;
+        let links = json!([{"target_url": "https://example.org/", "custom_code": "imported-most", "clicks": MOST}]);
+        let made = app.request(Method::POST, "/urls/bulk").bearer_auth(&token).json(&links);
+        assert_eq!(Response::of(made).await.status, 200);
+        summed(app, &token, "imported-most", MOST).await;
+        let found = breakdown(app, &token, "/urls/imported-most/stats/breakdown?by=referrer").await;
+        assert_eq!(found["rows"], json!([{"value": "imported", "clicks": MOST, "people": 0}]));
+        for path in ["/urls/imported-most/stats/series", "/urls/my/series"] {
+            let series = app.get_as(&token, path).await.json();
+            assert_eq!((&series["clicks"], &series["people"]), (&json!(MOST), &json!(0)));
+        }
+    }
+
     async fn imported_clicks_are_at_the_links_beginning_and_are_no_people(app) {
         let token = app.register().await;
         let links = json!([

@@ -1,8 +1,7 @@
 //! The rows of some sums of classes in SQLite: what they need to be known is read first, by a thread of low priority, so that the
 //! one writer, for which clicks wait, has nothing to do but to write.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fmt::Write;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::json;
 use sqlx::SqliteConnection;
@@ -12,7 +11,7 @@ use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
 use crate::store::StoreError;
 use crate::store::details::GROWTH_KEPT;
-use crate::store::summing::{Added, DayOf, OfClass, Referrers, Sums};
+use crate::store::summing::{DayOf, OfClass, Referrers, Sums};
 
 /// How many classes and days are remembered. Beyond, all of them are forgotten, and read again when they are needed.
 const MAX_CLASSES: usize = 65_536;
@@ -50,7 +49,8 @@ macro_rules! add {
             " (",
             $key,
             ", at, class_id, clicks)
-             SELECT CAST(pair.key AS INTEGER), CAST(times.key AS INTEGER), pair.value >> 32, pair.value & 4294967295
+             SELECT CAST(pair.key AS INTEGER), CAST(times.key AS INTEGER), pair.value >> 39,
+                 (pair.value & 274877906943) << (38 * ((pair.value >> 38) & 1))
              FROM json_each(?) AS times, json_each(times.value) AS pair WHERE true
              ON CONFLICT (",
             $key,
@@ -71,7 +71,7 @@ const ADD: &str = concat!(
     add!("owner_details", "owner_id"),
     add!("owner_detail_days", "owner_id"),
     "INSERT INTO link_bots (link_id, interval, clicks)
-     SELECT CAST(pair.key AS INTEGER), CAST(times.key AS INTEGER), pair.value & 4294967295
+     SELECT CAST(pair.key AS INTEGER), CAST(times.key AS INTEGER), (pair.value & 274877906943) << (38 * ((pair.value >> 38) & 1))
      FROM json_each(?) AS times, json_each(times.value) AS pair WHERE true
      ON CONFLICT (link_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks"
 );

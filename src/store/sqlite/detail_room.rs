@@ -1,6 +1,7 @@
 //! The limit on rows of visitor classes in SQLite, and the IDs of the classes.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -20,7 +21,7 @@ pub(super) type ClassRow = (i32, String, String, String, String, String, String)
 const MISSING: &str = in_one_row!(
     "link, time, class",
     "SELECT link, time, class FROM (
-         SELECT CAST(pair.key AS INTEGER) AS link, CAST(times.key AS INTEGER) AS time, pair.value >> 32 AS class
+         SELECT CAST(pair.key AS INTEGER) AS link, CAST(times.key AS INTEGER) AS time, pair.value >> 39 AS class
          FROM json_each(?1) AS times, json_each(times.value) AS pair) AS wanted
      WHERE NOT EXISTS (SELECT 1 FROM link_details WHERE link_id = link AND at = time AND class_id = class)"
 );
@@ -108,8 +109,12 @@ pub(super) async fn new_classes(
     Ok(new)
 }
 
-/// `{"time": {"key": class << 32 | clicks, …}, …}`: SQLite reads numbers by keys four times as fast as arrays of four. More
-/// clicks than 32 bits hold are several of these pairs.
+/// The bits of a digit of clicks, and the largest digit.
+const DIGIT_BITS: u32 = 38;
+const MAX_DIGIT: i64 = (1 << DIGIT_BITS) - 1;
+
+/// `{"time": {"key": class << 39 | place << 38 | digit, …}, …}`: SQLite reads numbers by keys four times as fast as arrays of four. The
+/// place of a digit is 0 or 1: more clicks than 38 bits hold are two of these pairs.
 pub(super) fn by_time(rows: &Added) -> String {
     let mut times = BTreeMap::<i32, String>::new();
     let columns = rows
@@ -119,17 +124,12 @@ pub(super) fn by_time(rows: &Added) -> String {
         .zip(rows.classes.iter().zip(&rows.clicks));
     for ((key, time), (class, clicks)) in columns {
         let pairs = times.entry(*time).or_default();
-        let mut left = *clicks;
-        while left > 0 {
-            let clicks = left.min(i64::from(u32::MAX));
-            left -= clicks;
+        let digits = [(clicks & MAX_DIGIT, 0), (clicks >> DIGIT_BITS, 1)];
+        for (digit, place) in digits.into_iter().filter(|(digit, _)| *digit > 0) {
             let comma = if pairs.is_empty() { "" } else { "," };
+            let pair = i64::from(*class) << (DIGIT_BITS + 1) | place << DIGIT_BITS | digit;
             // Writing to a string does not fail.
-            let _ = write!(
-                pairs,
-                "{comma}\"{key}\":{}",
-                i64::from(*class) << 32 | clicks
-            );
+            let _ = write!(pairs, "{comma}\"{key}\":{pair}");
         }
     }
     let mut json = String::from("{");
