@@ -399,6 +399,8 @@ CREATE TABLE click_journal (
     epoch    text,
     interval integer  NOT NULL,
     link_ids bigint[] NOT NULL,
+    -- The owners of these links; a single one if all are the same.
+    owners   bigint[] NOT NULL,
     clicks   bigint[] NOT NULL,
     -- Packed classes; NULL if no class of the batch is known.
     details  bytea,
@@ -437,11 +439,12 @@ CREATE TRIGGER journal_left AFTER DELETE ON click_journal REFERENCING OLD TABLE 
 -- gone. Once it is committed, the batch may be compacted already, too late for the snapshot of the INSERT. The next statement has
 -- a younger one (READ COMMITTED), which shows the mark that compaction left.
 CREATE FUNCTION append_clicks(
-    of_recorder bigint, with_number bigint, parked_in text, ids bigint[], counts bigint[], of_interval integer, with_details bytea)
+    of_recorder bigint, with_number bigint, parked_in text, ids bigint[], of_owners bigint[], counts bigint[], of_interval integer,
+    with_details bytea)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO click_journal (recorder, number, parked, epoch, link_ids, clicks, interval, details)
-    SELECT of_recorder, with_number, parked_in IS NOT NULL, parked_in, ids, counts, of_interval, with_details
+    INSERT INTO click_journal (recorder, number, parked, epoch, link_ids, owners, clicks, interval, details)
+    SELECT of_recorder, with_number, parked_in IS NOT NULL, parked_in, ids, of_owners, counts, of_interval, with_details
     WHERE NOT EXISTS (SELECT FROM click_journal WHERE recorder = of_recorder AND number >= with_number)
       AND NOT EXISTS (SELECT FROM journal_marks WHERE recorder = of_recorder AND number >= with_number)
     ON CONFLICT (recorder, number) DO NOTHING;

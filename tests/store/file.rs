@@ -11,6 +11,7 @@ use sqlx::{ConnectOptions, Executor};
 
 use crate::store::backend::{SETTINGS, delete_link, link, user};
 use crate::store::details::{NOON, batch, breakdown, class, count, query, row, sum};
+use crate::support::clicks::of_links;
 
 async fn open(path: &Path) -> Store {
     let store = SqliteStore::open(path, SETTINGS, Arc::new(SystemClock));
@@ -31,9 +32,7 @@ async fn a_long_log_makes_maintenance_due_which_restarts_it() {
         recorder: 7,
         number: 0,
         interval: Interval::FIRST,
-        clicks: (1..=1_000)
-            .map(|link| (LinkId::parse(link).unwrap(), 1))
-            .collect(),
+        clicks: of_links((1..=1_000).map(|link| (LinkId::parse(link).unwrap(), 1))),
         details: ClickDetails::default(),
     };
     let mut write = async || {

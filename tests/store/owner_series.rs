@@ -12,6 +12,7 @@ use shunt::store::{
 };
 
 use crate::store::backend::{both_stores, delete_link, link, moment, plain, user, with_sqlite};
+use crate::support::clicks::of_links;
 
 const NOON: i64 = 2_000_000;
 
@@ -59,8 +60,8 @@ async fn flush(store: &Store, data_set: &DataSet, number: i64, at: i64, clicks: 
         interval: Interval::from_number(at),
         name: format!("flush {number}"),
     };
-    let none = ClickDetails::default();
-    let applied = store.apply_flush(&flush, Nothing, clicks, &none, Whole);
+    let (clicks, none) = (of_links(clicks.iter().copied()), ClickDetails::default());
+    let applied = store.apply_flush(&flush, Nothing, &clicks, &none, Whole);
     assert_eq!(applied.await.unwrap(), Whole);
 }
 
@@ -113,7 +114,7 @@ both_stores! {
         let appends = async {
             for number in 1..=40_u64 {
                 let batch = ClickBatch {
-                    recorder: 7, number, interval: Interval::from_number(NOON + (number % 4).cast_signed()), clicks: clicks.clone(),
+                    recorder: 7, number, interval: Interval::from_number(NOON + (number % 4).cast_signed()), clicks: of_links(clicks.clone()),
                     details: ClickDetails::default(),
                 };
                 store.clicks.append(&batch, None).await.unwrap();
@@ -160,10 +161,10 @@ both_stores! {
                 name: format!("flush {number}"),
             };
             let increments = [(one, clicks), (two, clicks * 2), (foreign, 7)];
-            assert_eq!(store.apply_flush(&flush, Nothing, &increments, &ClickDetails::default(), Whole).await.unwrap(), Whole);
+            assert_eq!(store.apply_flush(&flush, Nothing, &of_links(increments), &ClickDetails::default(), Whole).await.unwrap(), Whole);
         }
         let batch = ClickBatch {
-            recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(one, 5), (foreign, 5)], details: ClickDetails::default(),
+            recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: of_links([(one, 5), (foreign, 5)]), details: ClickDetails::default(),
         };
         store.clicks.append(&batch, None).await.unwrap();
         assert_eq!(points(&store, &all(ada)).await, [(NOON, 8), (NOON + 1, 300), (NOON + 2, 30)]);
@@ -192,7 +193,7 @@ both_stores! {
     async fn parked_batches_are_named_with_the_series_of_an_owner(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
-        let batch = ClickBatch { recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(id, 1)], details: ClickDetails::default() };
+        let batch = ClickBatch { recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: of_links([(id, 1)]), details: ClickDetails::default() };
         store.clicks.append(&batch, Some("epoch")).await.unwrap();
         let snapshot = store.clicks.owner_series(&all(owner), &[]).await.unwrap();
         assert!(snapshot.points.is_empty() && snapshot.parked_in.contains("epoch"), "{snapshot:?}");

@@ -8,13 +8,14 @@ use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
 use crate::store::backend::{link, user, with_primary};
+use crate::support::clicks::of_links;
 
 fn batch(number: u64, link: LinkId) -> ClickBatch {
     ClickBatch {
         recorder: 7,
         number,
         interval: Interval::FIRST,
-        clicks: vec![(link, 3)],
+        clicks: of_links([(link, 3)]),
         details: ClickDetails::default(),
     }
 }

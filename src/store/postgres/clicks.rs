@@ -2,16 +2,18 @@
 //!
 //! The functions `count_clicks` and `compact_batches` of the schema do what has to be one transaction.
 
+use std::iter::repeat;
+
 use async_trait::async_trait;
 
 use super::PostgresStore;
 use super::session::Session;
-use crate::domain::{Interval, LinkId, Timestamp};
+use crate::domain::{Interval, LinkId, Timestamp, UserId};
 use crate::store::click_rows;
 use crate::store::rows::{self, signed};
 use crate::store::{
     ClickBatch, ClickDetails, Clicks, Compacted, CountSnapshot, FlushId, FlushMark, FlushesSeen,
-    ParkedBatch, RecorderId, StoreError,
+    LinkClicks, ParkedBatch, RecorderId, StoreError,
 };
 
 /// Recorder, number, epoch, links and their clicks, tag, interval, packed classes.
@@ -19,6 +21,7 @@ type ParkedRow = (
     i64,
     i64,
     String,
+    Vec<i64>,
     Vec<i64>,
     Vec<i64>,
     Option<String>,
@@ -110,14 +113,15 @@ impl PostgresStore {
 #[async_trait]
 impl Clicks for PostgresStore {
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError> {
-        let (links, clicks) = columns(&batch.clicks);
+        let (links, clicks) = columns(batch.clicks.iter().map(LinkClicks::of_link));
         self.pool
             .run_with_priority(async |session| {
-                sqlx::query("SELECT append_clicks($1, $2, $3, $4, $5, $6, $7)")
+                sqlx::query("SELECT append_clicks($1, $2, $3, $4, $5, $6, $7, $8)")
                     .bind(batch.recorder.cast_signed())
                     .bind(batch.number.cast_signed())
                     .bind(parked_in)
                     .bind(links)
+                    .bind(owners(&batch.clicks))
                     .bind(clicks)
                     .bind(batch.interval.number())
                     .bind(click_rows::packed(&batch.details))
@@ -145,11 +149,11 @@ impl Clicks for PostgresStore {
         &self,
         flush: &FlushId,
         from: FlushMark,
-        part: &[(LinkId, u64)],
+        part: &[LinkClicks],
         details: &ClickDetails,
         up_to: FlushMark,
     ) -> Result<bool, StoreError> {
-        let (links, clicks) = columns(part);
+        let (links, clicks) = columns(part.iter().map(LinkClicks::of_link));
         // The ledger's row is locked first: another writer of the same part waits, and then finds it written. An
         // asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is
         // synchronous, makes all parts durable.
@@ -190,7 +194,7 @@ impl Clicks for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), link_ids, clicks, tag, interval, details
+            "SELECT recorder, number, coalesce(epoch, ''), link_ids, owners, clicks, tag, interval, details
              FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE parked AND (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
         )
         .bind(recorder)
@@ -200,7 +204,9 @@ impl Clicks for PostgresStore {
             })
             .await?;
         let parked =
-            |(recorder, number, epoch, links, clicks, tag, interval, details): ParkedRow| {
+            |(recorder, number, epoch, links, owners, clicks, tag, interval, details): ParkedRow| {
+                let last = owners.last().copied().unwrap_or_default();
+                let owners = owners.into_iter().chain(repeat(last)).map(UserId);
                 let clicks = clicks.into_iter().map(i64::unsigned_abs);
                 let batch = ClickBatch {
                     recorder: recorder.cast_unsigned(),
@@ -208,8 +214,15 @@ impl Clicks for PostgresStore {
                     interval: Interval::from_number(interval.into()),
                     clicks: links
                         .into_iter()
+                        .zip(owners)
                         .zip(clicks)
-                        .map(|(link, clicks)| Ok((rows::link_id(link)?, clicks)))
+                        .map(|((link, owner), clicks)| {
+                            Ok(LinkClicks {
+                                link: rows::link_id(link)?,
+                                owner,
+                                clicks,
+                            })
+                        })
                         .collect::<Result<_, StoreError>>()?,
                     details: click_rows::details(details),
                 };
@@ -298,7 +311,7 @@ pub(in crate::store) async fn count_clicks(
     clicks: &[(LinkId, u64)],
     interval: Interval,
 ) -> Result<(), sqlx::Error> {
-    let (links, counts) = columns(clicks);
+    let (links, counts) = columns(clicks.iter().copied());
     sqlx::query("SELECT count_clicks($1, $2, $3)")
         .bind(links)
         .bind(counts)
@@ -325,9 +338,17 @@ pub(in crate::store) async fn written_clicks(
     Ok(click_rows::clicks_of_one(&found))
 }
 
-pub(super) fn columns(clicks: &[(LinkId, u64)]) -> (Vec<i64>, Vec<i64>) {
+pub(super) fn columns(clicks: impl Iterator<Item = (LinkId, u64)>) -> (Vec<i64>, Vec<i64>) {
     clicks
-        .iter()
-        .map(|(link, count)| (link.number(), signed(*count)))
+        .map(|(link, count)| (link.number(), signed(count)))
         .unzip()
+}
+
+/// The owners of a batch's links; a single one if all links are of the same.
+fn owners(clicks: &[LinkClicks]) -> Vec<i64> {
+    let mut owners: Vec<_> = clicks.iter().map(|of_link| of_link.owner.0).collect();
+    if owners.windows(2).all(|pair| pair[0] == pair[1]) {
+        owners.truncate(1);
+    }
+    owners
 }

@@ -15,7 +15,7 @@ pub(in crate::store) async fn count_clicks(
     clicks: &[(LinkId, u64)],
     interval: Interval,
 ) -> Result<(), sqlx::Error> {
-    let clicks = to_json(clicks);
+    let clicks = to_json(clicks.iter().copied());
     for statement in [
         // First those that come late, while it can be seen that they do.
         "INSERT INTO link_series (link_id, interval, clicks)
@@ -50,7 +50,7 @@ pub(super) async fn queue_details(
     sqlx::query("INSERT INTO click_detail_queue (interval, details, limits) VALUES (?1, ?2, ?3)")
         .bind(interval.number())
         .bind(packed)
-        .bind(limits.map(to_json))
+        .bind(limits.map(|limits| to_json(limits.iter().copied())))
         .execute(transaction)
         .await?;
     Ok(())
