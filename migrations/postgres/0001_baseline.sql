@@ -505,9 +505,7 @@ CREATE FUNCTION insert_parts(
 RETURNS void LANGUAGE sql AS $$
     INSERT INTO click_parts (band, epoch, flush, interval, links, clicks, owners)
     SELECT part.band, of_epoch, of_flush, of_interval, ids[first_place:last_place], counts[first_place:last_place],
-        CASE WHEN owners_of IS NULL THEN ARRAY(
-                SELECT coalesce((SELECT owner_id FROM links WHERE id = (part.band >> 5) + link), 0) FROM unnest(ids[first_place:last_place]) AS link)
-            WHEN cardinality(owners_of) = 1 THEN owners_of ELSE owners_of[first_place:last_place] END
+        CASE WHEN cardinality(owners_of) = 1 THEN owners_of ELSE owners_of[first_place:last_place] END
     FROM (
         SELECT list.band, coalesce(lag(list.last_place) OVER (ORDER BY list.last_place), 0) + 1 AS first_place, list.last_place
         FROM unnest(bands, ends) AS list (band, last_place)
@@ -564,8 +562,9 @@ CREATE TABLE parked_batches (
     epoch    text     NOT NULL,
     interval integer  NOT NULL,
     link_ids bigint[] NOT NULL,
+    -- The owners of these links; a single one if all are the same.
+    owners   bigint[] NOT NULL,
     clicks   bigint[] NOT NULL,
-    owners   bigint[] NOT NULL DEFAULT '{}',
     -- Packed classes; NULL if no class of the batch is known.
     details  bytea,
     PRIMARY KEY (recorder, number)

@@ -237,6 +237,8 @@ CREATE TABLE click_journal (
     epoch    TEXT,
     interval INTEGER NOT NULL,
     clicks   TEXT    NOT NULL,
+    -- Of a parked batch, the owners of its links in their order, as a JSON array.
+    owners   TEXT,
     -- Packed classes; NULL if no class of the batch is known.
     details  BLOB,
     PRIMARY KEY (recorder, number)

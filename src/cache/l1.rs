@@ -112,7 +112,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{LinkId, LinkTarget, Shard, TargetUrl};
+    use crate::domain::{LinkId, LinkTarget, Shard, TargetUrl, UserId};
 
     const TTL: Duration = Duration::from_secs(15);
 
@@ -125,7 +125,10 @@ mod tests {
     fn link(number: usize) -> Arc<CachedLink> {
         let id = LinkId::parse(i64::try_from(number).unwrap() + 1).unwrap();
         let target = TargetUrl::from_stored("https://example.com/");
-        Arc::new(CachedLink::new(&LinkTarget::of(id, target), Shard::ONLY))
+        Arc::new(CachedLink::new(
+            &LinkTarget::of(id, UserId(1), target),
+            Shard::ONLY,
+        ))
     }
 
     #[test]

@@ -215,12 +215,12 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::domain::{LinkId, LinkTarget, Shard, TargetUrl};
+    use crate::domain::{LinkId, LinkTarget, Shard, TargetUrl, UserId};
 
     fn link() -> CachedLink {
         let id = LinkId::parse(1).unwrap();
         let target = TargetUrl::from_stored("https://example.com/");
-        CachedLink::new(&LinkTarget::of(id, target), Shard::ONLY)
+        CachedLink::new(&LinkTarget::of(id, UserId(1), target), Shard::ONLY)
     }
 
     #[tokio::test]

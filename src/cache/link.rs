@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::domain::{
     Click, Clock, LinkId, LinkState, LinkTarget, Location, NotFollowed, RedirectOptions,
-    RemovalStatus, Shard, Timestamp,
+    RemovalStatus, Shard, Timestamp, UserId,
 };
 
 /// The part of a link that a redirect needs, ready to be sent. With the counters of its `Arc` it takes one line of the
@@ -13,6 +13,8 @@ use crate::domain::{
 pub struct CachedLink {
     /// Its clicks are counted under this number.
     pub id: LinkId,
+    /// Its owner, whose clicks are summed, too.
+    pub owner: UserId,
     /// Its target.
     pub location: Location,
     /// The moment from which it is no longer followed.
@@ -83,6 +85,7 @@ impl CachedLink {
     pub(super) fn new(link: &LinkTarget, shard: Shard) -> Self {
         Self {
             id: link.id,
+            owner: link.owner,
             location: link.target.location(),
             end: LinkEnd::at(link.expires_at),
             shard,
@@ -110,6 +113,6 @@ impl CachedLink {
     /// A click of this link.
     #[must_use]
     pub fn click(&self) -> Click {
-        Click::new(self.id, self.shard)
+        Click::new(self.id, self.owner, self.shard)
     }
 }

@@ -1,13 +1,13 @@
 //! A cached link as text in Redis, readable with `redis-cli`.
 
 use super::link::{CachedLink, LinkEnd, UsedUp};
-use crate::domain::{LinkId, Location, RedirectOptions, RemovalStatus, Shard, Timestamp};
+use crate::domain::{LinkId, Location, RedirectOptions, RemovalStatus, Shard, Timestamp, UserId};
 
-/// `generation id flags end location`. The generation is included because a Redis that was away, or was rolled back, may
+/// `generation id owner flags end location`. The generation is included because a Redis that was away, or was rolled back, may
 /// bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451),
 /// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
-    let id = link.id.number();
+    let (id, owner) = (link.id.number(), link.owner.0);
     let state = match link.removed {
         Some(RemovalStatus::Gone) => "g",
         Some(RemovalStatus::LegalReasons) => "b",
@@ -17,8 +17,8 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     let options = link.options;
     let location = link.location.as_str();
     match link.end.moment().map(Timestamp::micros) {
-        Some(end) => format!("{generation} {id} {state}{options} {end} {location}"),
-        None => format!("{generation} {id} {state}{options} - {location}"),
+        Some(end) => format!("{generation} {id} {owner} {state}{options} {end} {location}"),
+        None => format!("{generation} {id} {owner} {state}{options} - {location}"),
     }
 }
 
@@ -27,8 +27,9 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
     let mut fields = stored
         .strip_prefix(generation)?
         .strip_prefix(' ')?
-        .splitn(4, ' ');
+        .splitn(5, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;
+    let owner = UserId(fields.next()?.parse().ok()?);
     let flags = fields.next()?;
     let (state, flags) = flags.split_at_checked(1)?;
     let (is_active, removed) = match state {
@@ -46,6 +47,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
     let location = Location::parse(fields.next()?)?;
     Some(CachedLink {
         id,
+        owner,
         shard,
         location,
         end: LinkEnd::at(expires_at),
@@ -68,6 +70,7 @@ mod tests {
         #[test]
         fn a_stored_link_is_read_as_it_was_written(
             id in 0..=LinkId::LAST.number(),
+            owner in 1..i64::MAX,
             is_active in any::<bool>(),
             options in "l?q?",
             removed in option::of(prop_oneof![Just(RemovalStatus::Gone), Just(RemovalStatus::LegalReasons)]),
@@ -77,6 +80,7 @@ mod tests {
             let location = TargetUrl::from_stored(&format!("https://example.com/{path}")).location();
             let link = CachedLink {
                 id: LinkId::parse(id).unwrap(),
+                owner: UserId(owner),
                 shard: Shard::ONLY,
                 location,
                 is_active: is_active && removed.is_none(),
@@ -91,7 +95,7 @@ mod tests {
 
         #[test]
         fn a_removed_link_is_stored_with_its_status(id in 0..=LinkId::LAST.number()) {
-            let stored = format!("first {id} g - https://example.com/");
+            let stored = format!("first {id} 7 g - https://example.com/");
             let link = decode(&stored, "first", Shard::ONLY).unwrap();
             prop_assert_eq!(link.removed, Some(RemovalStatus::Gone));
             prop_assert_eq!(encode(&link, "first"), stored);
@@ -99,7 +103,7 @@ mod tests {
 
         #[test]
         fn any_other_text_is_a_miss(
-            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [aigb1][lq]{0,2} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}"],
+            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [0-9+-]{1,20} [aigb1][lq]{0,2} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}"],
         ) {
             if let Some(link) = decode(&stored, "first", Shard::ONLY) {
                 prop_assert_eq!(link.click().link(), link.id);

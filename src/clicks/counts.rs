@@ -21,6 +21,7 @@ use crate::cache::LinkCache;
 use crate::clicks::redis_sink::SettleError;
 use crate::clicks::{MemoryOnly, RedisSink, settle_parked};
 use crate::domain::{Click, Clock, Interval, LinkId, Shard};
+use crate::shared_redis::keys::link_field;
 use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, Term, scripts};
 use crate::store::{CountSnapshot, Store, StoreError};
 
@@ -134,13 +135,11 @@ impl Counts {
     }
 
     async fn of_shard(&self, clicks: &[Click]) -> Result<HashMap<LinkId, u64>, CountError> {
-        let links: Vec<_> = clicks.iter().map(|click| click.link()).collect();
-        let links = links.as_slice();
         let shard = clicks.first().map_or(Shard::ONLY, |click| click.shard());
         for _ in 0..TRIES {
             let counts = match self.shards.get(shard.index()) {
-                None => Some(self.without_redis(links).await?),
-                Some(shard_counts) => self.with_redis(shard_counts, links).await?,
+                None => Some(self.without_redis(&links_of(clicks)).await?),
+                Some(shard_counts) => self.with_redis(shard_counts, clicks).await?,
             };
             if let Some(counts) = counts {
                 return Ok(counts);
@@ -177,7 +176,7 @@ impl Counts {
                 &found,
             ));
         };
-        let (term, redis) = shard_counts.read(&[link.link()]).await?;
+        let (term, redis) = shard_counts.read(&[link]).await?;
         let seen = redis.flushes_seen(&term);
         let found = self
             .store
@@ -194,9 +193,10 @@ impl Counts {
     async fn with_redis(
         &self,
         shard_counts: &ShardCounts,
-        links: &[LinkId],
+        clicks: &[Click],
     ) -> Result<Option<HashMap<LinkId, u64>>, CountError> {
-        let (term, redis) = shard_counts.read(links).await?;
+        let (term, redis) = shard_counts.read(clicks).await?;
+        let links = &links_of(clicks);
         let seen = redis.flushes_seen(&term);
         let database = self.store.clicks.counts(links, Some(seen)).await?;
         if !self.is_settled(shard_counts, &database).await? {
@@ -230,7 +230,7 @@ impl Counts {
 
 impl ShardCounts {
     /// What Redis has of the clicks of these links, and the term in which it was read.
-    async fn read(&self, links: &[LinkId]) -> Result<(Arc<Term>, RedisSnapshot), CountError> {
+    async fn read(&self, links: &[Click]) -> Result<(Arc<Term>, RedisSnapshot), CountError> {
         if !self.redis.is_reachable() {
             return Err(CountError::Unavailable("Redis is away".into()));
         }
@@ -238,6 +238,10 @@ impl ShardCounts {
         let redis = read_redis(&self.redis, &term, links).await?;
         Ok((term, redis))
     }
+}
+
+fn links_of(clicks: &[Click]) -> Vec<LinkId> {
+    clicks.iter().map(|click| click.link()).collect()
 }
 
 /// An error if parked batches wait for a Redis that this instance does not have.
@@ -314,7 +318,7 @@ impl Counting<'_> {
 async fn read_redis(
     redis: &RedisShard,
     term: &Term,
-    links: &[LinkId],
+    links: &[Click],
 ) -> Result<RedisSnapshot, CountError> {
     let keys = redis.keys();
     let mut call = scripts::READ_COUNTS.call(&[
@@ -325,7 +329,7 @@ async fn read_redis(
     ]);
     call.arg(term.number).arg(keys.flush_prefix());
     for link in links {
-        call.arg(link.number());
+        call.arg(link_field(link.link(), link.owner()).to_string());
     }
     let response = redis.query(&call, TIMEOUT).await?;
     RedisSnapshot::parse(response, links.len(), Interval::of(redis.now()))

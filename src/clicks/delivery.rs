@@ -12,9 +12,9 @@ use crate::clicks::gathered::{Buffered, GatheredClicks, sum_by_link};
 use crate::clicks::redelivery::{Attempt, Redelivered};
 use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged, total};
 use crate::clicks::{MemoryOnly, RecordError, RedisSink};
-use crate::domain::{Clock, Interval, LinkId, Shard};
+use crate::domain::{Clock, Interval, Shard};
 use crate::shared_redis::random_id;
-use crate::store::{ClickBatch, ClickDetails, RecorderId};
+use crate::store::{ClickBatch, ClickDetails, LinkClicks, RecorderId};
 use crate::telemetry::metrics::{BATCH_CLICKS, IN_DOUBT, bounded, gauge_of_shard};
 
 /// Max links in one batch: bounds how long one script call or statement keeps a sink busy.
@@ -90,7 +90,8 @@ impl Delivery {
         }
         let interval = Interval::of(self.clock.now());
         let (mut clicks, mut details) = sum_by_link(clicks);
-        while let Some((last, _)) = clicks[..clicks.len().min(MAX_LINKS)].last() {
+        while let Some(LinkClicks { link: last, .. }) = clicks[..clicks.len().min(MAX_LINKS)].last()
+        {
             let rest_of_details = details.split_after(*last);
             let rest = clicks.split_off(clicks.len().min(MAX_LINKS));
             let delivered = self.deliver_batch(interval, clicks, details, version);
@@ -108,7 +109,7 @@ impl Delivery {
     async fn deliver_batch(
         &mut self,
         interval: Interval,
-        clicks: Vec<(LinkId, u64)>,
+        clicks: Vec<LinkClicks>,
         details: ClickDetails,
         version: Option<u64>,
     ) -> Delivered {
@@ -212,7 +213,7 @@ impl Delivery {
     fn next_batch(
         &mut self,
         interval: Interval,
-        clicks: Vec<(LinkId, u64)>,
+        clicks: Vec<LinkClicks>,
         details: ClickDetails,
     ) -> ClickBatch {
         self.number += 1;

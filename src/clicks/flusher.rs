@@ -15,9 +15,11 @@ use self::noted_moments::NotedMoments;
 use self::scan::{TIMEOUT, details, increments};
 use self::turns::{Readers, Writers};
 use crate::clicks::Pace;
-use crate::domain::{Clock, LinkId, Shard};
+use crate::domain::{Clock, Shard};
 use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, random_id, scripts};
-use crate::store::{ClickDetails, DetailSums, FlushId, FlushMark, MergeRound, Store, StoreError};
+use crate::store::{
+    ClickDetails, DetailSums, FlushId, FlushMark, LinkClicks, MergeRound, Store, StoreError,
+};
 
 mod begin;
 mod lease;
@@ -330,7 +332,7 @@ impl Flusher {
         &self,
         redis: &RedisShard,
         flush: &FlushId,
-        increments: &[(LinkId, u64)],
+        increments: &[LinkClicks],
         mut details: DetailSums,
         flushed: &mut Flushed,
     ) -> Result<FlushMark, StoreError> {
@@ -341,7 +343,7 @@ impl Flusher {
             let started = Instant::now();
             let part = &rest[..rest.len().min(LINKS_PER_STEP)];
             let up_to = match part.last() {
-                Some((last, _)) if part.len() < rest.len() => FlushMark::UpTo(*last),
+                Some(last) if part.len() < rest.len() => FlushMark::UpTo(last.link),
                 _ => FlushMark::Whole,
             };
             // Where no class is noted of any click, the classes are switched off.
@@ -359,10 +361,10 @@ impl Flusher {
                 return Ok(mark);
             }
             if mark == up_to {
-                for (_, clicks) in part {
+                for of_link in part {
                     flushed.add(Flushed {
                         links: 1,
-                        clicks: *clicks,
+                        clicks: of_link.clicks,
                     });
                 }
             }
@@ -381,7 +383,6 @@ async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure>
         &keys.flushing(),
         &batch,
         &keys.intervals(),
-        &keys.details(),
         &keys.details_of(&flush.epoch, flush.number),
     ]);
     call.arg(flush.term).arg(flush.number).arg(&flush.name);

@@ -5,15 +5,31 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use crate::domain::{ClickClass, Interval, LinkId};
-use crate::store::{ClickBatch, ClickDetails, DetailedClicks};
+use crate::domain::{Click, ClickClass, Interval, LinkId, UserId};
+use crate::store::{ClickBatch, ClickDetails, DetailedClicks, LinkClicks};
 use crate::telemetry::metrics::CLASSES_UNKNOWN;
 
 /// Classes of links that are kept in memory for one recorder. Past it the clicks are kept without their class.
 const MAX_DETAILS: usize = 50_000;
 
-/// A click of a link, with its class where it has one.
-pub(super) type RecordedClick = (LinkId, Option<Arc<ClickClass>>);
+/// A click of a link.
+#[derive(Debug)]
+pub(super) struct RecordedClick {
+    pub(super) link: LinkId,
+    pub(super) owner: UserId,
+    /// Its class, if it has one.
+    pub(super) class: Option<Arc<ClickClass>>,
+}
+
+impl RecordedClick {
+    pub(super) fn of(click: Click, class: Option<Arc<ClickClass>>) -> Self {
+        Self {
+            link: click.link(),
+            owner: click.owner(),
+            class,
+        }
+    }
+}
 
 /// The clicks of a batch.
 #[derive(Default)]
@@ -52,14 +68,24 @@ pub(super) struct Buffered {
 /// A part of what is kept, by rising link.
 pub(super) struct TakenOut {
     pub(super) interval: Interval,
-    pub(super) clicks: Vec<(LinkId, u64)>,
+    pub(super) clicks: Vec<LinkClicks>,
     pub(super) details: ClickDetails,
 }
 
-#[derive(Default)]
 struct OfLink {
+    owner: UserId,
     clicks: u64,
     classes: HashMap<Arc<ClickClass>, u64, RandomState>,
+}
+
+impl OfLink {
+    fn of(owner: UserId) -> Self {
+        Self {
+            owner,
+            clicks: 0,
+            classes: HashMap::default(),
+        }
+    }
 }
 
 impl Buffered {
@@ -69,12 +95,17 @@ impl Buffered {
 
     pub(super) fn add(&mut self, batch: &ClickBatch) {
         let of_interval = self.intervals.entry(batch.interval).or_default();
-        for (link, clicks) in &batch.clicks {
-            of_interval.entry(*link).or_default().clicks += clicks;
+        for part in &batch.clicks {
+            let of_link = of_interval.entry(part.link);
+            of_link.or_insert_with(|| OfLink::of(part.owner)).clicks += part.clicks;
         }
         let mut unclassified = 0;
         for part in batch.details.of_links() {
-            let classes = &mut of_interval.entry(part.link).or_default().classes;
+            // Classes of other links would be of no click.
+            let Some(of_link) = of_interval.get_mut(&part.link) else {
+                continue;
+            };
+            let classes = &mut of_link.classes;
             match classes.get_mut(&part.class) {
                 Some(clicks) => *clicks += part.clicks,
                 None if self.details >= MAX_DETAILS => unclassified += part.clicks,
@@ -100,7 +131,11 @@ impl Buffered {
             let Some(of_link) = of_interval.remove(&link) else {
                 continue;
             };
-            clicks.push((link, of_link.clicks));
+            clicks.push(LinkClicks {
+                link,
+                owner: of_link.owner,
+                clicks: of_link.clicks,
+            });
             self.details -= of_link.classes.len();
             let classes = of_link.classes.into_iter();
             details.extend(classes.map(|(class, clicks)| DetailedClicks {
@@ -121,20 +156,23 @@ impl Buffered {
 }
 
 /// Clicks per link, and per link and class, by rising link.
-pub(super) fn sum_by_link(mut clicks: Vec<RecordedClick>) -> (Vec<(LinkId, u64)>, ClickDetails) {
+pub(super) fn sum_by_link(mut clicks: Vec<RecordedClick>) -> (Vec<LinkClicks>, ClickDetails) {
     // By the place of the class in memory: a worker has each class once, or nearly so.
     let place = |class: &Option<Arc<ClickClass>>| {
         class.as_ref().map_or(0, |class| Arc::as_ptr(class).addr())
     };
-    clicks.sort_unstable_by_key(|(link, class)| (*link, place(class)));
-    let of_links = clicks.chunk_by(|one, other| one.0 == other.0);
-    let of_links = of_links
-        .map(|same| (same[0].0, same.len() as u64))
-        .collect();
-    let of_classes =
-        clicks.chunk_by(|one, other| one.0 == other.0 && place(&one.1) == place(&other.1));
+    clicks.sort_unstable_by_key(|click| (click.link, place(&click.class)));
+    let of_links = clicks.chunk_by(|one, other| one.link == other.link);
+    let of_links = of_links.map(|same| LinkClicks {
+        link: same[0].link,
+        owner: same[0].owner,
+        clicks: same.len() as u64,
+    });
+    let of_links = of_links.collect();
+    let of_classes = clicks
+        .chunk_by(|one, other| one.link == other.link && place(&one.class) == place(&other.class));
     let of_classes = of_classes.filter_map(|same| {
-        let (link, class) = &same[0];
+        let RecordedClick { link, class, .. } = &same[0];
         Some(DetailedClicks {
             link: *link,
             class: Arc::clone(class.as_ref()?),
@@ -165,8 +203,11 @@ mod tests {
         let classes = classes();
         let click = (1_i64..20, 0_usize..3);
         proptest::collection::vec(click, 0..200).prop_map(move |clicks| {
-            let click =
-                |(id, class): (i64, usize)| (LinkId::parse(id).unwrap(), classes[class].clone());
+            let click = |(id, class): (i64, usize)| RecordedClick {
+                link: LinkId::parse(id).unwrap(),
+                owner: UserId(id % 3),
+                class: classes[class].clone(),
+            };
             clicks.into_iter().map(click).collect()
         })
     }
@@ -174,11 +215,12 @@ mod tests {
     proptest! {
         #[test]
         fn a_batch_has_each_link_once_by_rising_id_and_loses_no_click(recorded in recorded()) {
-            let with_class = recorded.iter().filter(|(_, class)| class.is_some()).count();
+            let with_class = recorded.iter().filter(|click| click.class.is_some()).count();
             let clicks = recorded.len() as u64;
             let (batch, details) = sum_by_link(recorded);
-            prop_assert!(batch.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            prop_assert!(batch.windows(2).all(|pair| pair[0].link < pair[1].link));
             prop_assert_eq!(total(&batch), clicks);
+            prop_assert!(batch.iter().all(|part| part.owner.0 == part.link.number() % 3));
             let detailed: u64 = details.of_links().iter().map(|part| part.clicks).sum();
             prop_assert_eq!(detailed, with_class as u64);
         }
@@ -196,6 +238,7 @@ mod tests {
             }
             while let Some(TakenOut { clicks, details, .. }) = buffered.take_oldest(3) {
                 kept -= total(&clicks);
+                prop_assert!(clicks.iter().all(|part| part.owner.0 == part.link.number() % 3));
                 detailed -= of_parts(&details);
             }
             prop_assert_eq!((kept, detailed, buffered.details), (0, 0, 0));

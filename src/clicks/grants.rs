@@ -11,9 +11,11 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::clicks::ClickReceipt;
-use crate::domain::{ClickClass, Clock, Interval, LinkId};
+use crate::domain::{Click, ClickClass, Clock, Interval, LinkId, UserId};
 use crate::shared_redis::random_id;
-use crate::store::{ClickBatch, ClickDetails, ClickLimits, DetailedClicks, Grant, StoreError};
+use crate::store::{
+    ClickBatch, ClickDetails, ClickLimits, DetailedClicks, Grant, LinkClicks, StoreError,
+};
 use crate::telemetry::metrics::{GRANTED, GRANTS_UNUSED, bounded};
 use crate::telemetry::throttle::FailureLog;
 
@@ -76,13 +78,14 @@ struct State {
 struct GrantRequest {
     /// By rising link.
     visits: Vec<Visit>,
-    clicks: Vec<(LinkId, u64)>,
+    clicks: Vec<LinkClicks>,
     /// The classes of the visits; of the clicks that are granted, the database keeps the first ones.
     details: ClickDetails,
 }
 
 struct Visit {
     link: LinkId,
+    owner: UserId,
     wanted: Wanted,
     class: Option<Arc<ClickClass>>,
     reply: oneshot::Sender<Reply>,
@@ -135,13 +138,14 @@ impl Grants {
     /// Asks for a click of a link, or whether one is left. `None` where the database does not say so in time.
     pub async fn ask(
         &self,
-        link: LinkId,
+        click: Click,
         wanted: Wanted,
         class: Option<Arc<ClickClass>>,
     ) -> Option<GrantAnswer> {
         let (reply, replied) = oneshot::channel();
         self.gather(Visit {
-            link,
+            link: click.link(),
+            owner: click.owner(),
             wanted,
             class,
             reply,
@@ -231,7 +235,11 @@ impl Grants {
             let link = visits[0].link;
             let wanted = visits.iter().filter(|visit| visit.wanted == Wanted::Click);
             let unused = state.unused.get(&link).copied().unwrap_or_default();
-            (link, (wanted.count() as u64).saturating_sub(unused))
+            LinkClicks {
+                link,
+                owner: visits[0].owner,
+                clicks: (wanted.count() as u64).saturating_sub(unused),
+            }
         });
         let clicks: Vec<_> = clicks.collect();
         if clicks.is_empty() {

@@ -50,6 +50,7 @@
 //! 5. **A count is exact.** It is read from Redis first, then from one snapshot of the database. The ledger in that snapshot
 //!    says which of the clicks in Redis the database already has (see [`counts`]).
 //! 6. **Clicks are kept by link ID.** IDs are never reused, so the clicks of a deleted link never land on another link.
+//!    The owner of a link never changes, and travels with each click.
 //! 7. **A Redis is used in one term.** A term is a fencing token. The ledger raises it when a server is taken into use that
 //!    was started again, took over or lost data, and the data set notes it. Scripts and flushes name their term and are
 //!    refused in any other; each second, an instance whose term is not the newest stops using its server. Once a term is
@@ -74,7 +75,7 @@
 //!     its count at every moment (see [`counts::Counting::series_of`]).
 //!
 //! 11. **Classes follow the clicks, and never hold them up.** A batch carries its classes as one packed value, in Redis to a list
-//!     that has the number of the flush that its clicks will be in, and in the journal beside its clicks. The transaction that
+//!     that is renamed with the pending clicks, and in the journal beside its clicks. The transaction that
 //!     writes clicks to the database queues their classes, or leaves them in SQLite's journal, so each is summed once, as its click is.
 //!     Where a class gets lost on the way (no room, a form that cannot be read) its click has the class of which nothing is known.
 //!

@@ -109,7 +109,7 @@ impl Recorders {
         version: u64,
     ) -> Result<ClickReceipt, Overtaken> {
         let recorder = self.of(click.shard());
-        let classed = (click.link(), class);
+        let classed = RecordedClick::of(click, class);
         let Acknowledged { at, is_counted } = recorder.join(Some(classed), Some(version)).await;
         if is_counted {
             Ok(ClickReceipt { at })
@@ -125,7 +125,9 @@ impl Recorders {
         class: Option<Arc<ClickClass>>,
     ) -> ClickReceipt {
         let recorder = self.of(click.shard());
-        let Acknowledged { at, .. } = recorder.join(Some((click.link(), class)), None).await;
+        let Acknowledged { at, .. } = recorder
+            .join(Some(RecordedClick::of(click, class)), None)
+            .await;
         ClickReceipt { at }
     }
 

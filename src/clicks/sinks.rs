@@ -11,8 +11,7 @@ use tokio::time::timeout;
 
 use crate::cache::{InvalidationCursor, LinkCache};
 use crate::clicks::{LinkChanges, RedisSink};
-use crate::domain::LinkId;
-use crate::store::{ClickBatch, Store, StoreError};
+use crate::store::{ClickBatch, LinkClicks, Store, StoreError};
 use crate::telemetry::metrics::{BATCH_ACK, BATCHES, MEMORY_ONLY, bounded};
 use crate::telemetry::seconds_since;
 
@@ -245,7 +244,7 @@ impl MemoryOnly {
     }
 
     /// Notes that these clicks are in memory alone.
-    pub(super) fn add(&self, clicks: &[(LinkId, u64)]) {
+    pub(super) fn add(&self, clicks: &[LinkClicks]) {
         let clicks = total(clicks);
         let mut in_memory = self.in_memory();
         in_memory.clicks = in_memory.clicks.saturating_add(clicks);
@@ -254,7 +253,7 @@ impl MemoryOnly {
     }
 
     /// Notes that a sink has these clicks now.
-    pub(super) fn remove(&self, clicks: &[(LinkId, u64)]) {
+    pub(super) fn remove(&self, clicks: &[LinkClicks]) {
         let clicks = total(clicks);
         let mut in_memory = self.in_memory();
         in_memory.clicks = in_memory.clicks.saturating_sub(clicks);
@@ -281,6 +280,6 @@ pub(super) fn count_batch(sink: &'static str, outcome: &'static str) {
 }
 
 /// The clicks of all links.
-pub(super) fn total(clicks: &[(LinkId, u64)]) -> u64 {
-    clicks.iter().map(|(_, count)| count).sum()
+pub(super) fn total(clicks: &[LinkClicks]) -> u64 {
+    clicks.iter().map(|of_link| of_link.clicks).sum()
 }

@@ -148,6 +148,8 @@ impl LinkStatus {
 pub struct LinkTarget {
     /// Identifier, under which clicks are counted.
     pub id: LinkId,
+    /// The account that owns it.
+    pub owner: UserId,
     /// Where it leads.
     pub target: TargetUrl,
     /// An inactive link does not redirect. A removed link is inactive, too.
@@ -165,9 +167,10 @@ pub struct LinkTarget {
 impl LinkTarget {
     /// An active link that has nothing but a target.
     #[must_use]
-    pub fn of(id: LinkId, target: TargetUrl) -> Self {
+    pub fn of(id: LinkId, owner: UserId, target: TargetUrl) -> Self {
         Self {
             id,
+            owner,
             target,
             is_active: true,
             removed: None,

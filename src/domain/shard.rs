@@ -1,6 +1,6 @@
 //! The part of Redis to which a link belongs.
 
-use super::{LinkId, ShortCode};
+use super::{LinkId, ShortCode, UserId};
 
 /// One of the data sets into which a Redis Cluster is divided; a single Redis has one shard.
 ///
@@ -65,27 +65,40 @@ impl Shard {
     }
 }
 
-/// A click: its link, and the shard in which it is counted. No larger than the link's number.
+/// A click: its link, the shard in which it is counted, and the owner, who never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Click(i64);
+pub struct Click {
+    /// The link and the shard, no larger than the link's number.
+    place: i64,
+    owner: UserId,
+}
 
 impl Click {
-    /// A click of `link` in `shard`.
+    /// A click of the `link` of `owner` in `shard`.
     #[must_use]
-    pub fn new(link: LinkId, shard: Shard) -> Self {
-        Self(link.number() | i64::from(shard.0) << LinkId::BITS)
+    pub fn new(link: LinkId, owner: UserId, shard: Shard) -> Self {
+        Self {
+            place: link.number() | i64::from(shard.0) << LinkId::BITS,
+            owner,
+        }
     }
 
     /// The link.
     #[must_use]
     pub fn link(self) -> LinkId {
-        LinkId::of_click(self.0)
+        LinkId::of_click(self.place)
+    }
+
+    /// The owner of the link.
+    #[must_use]
+    pub fn owner(self) -> UserId {
+        self.owner
     }
 
     /// The shard.
     #[must_use]
     pub fn shard(self) -> Shard {
-        Shard((self.0 >> LinkId::BITS).to_le_bytes()[0])
+        Shard((self.place >> LinkId::BITS).to_le_bytes()[0])
     }
 }
 
@@ -99,8 +112,8 @@ mod tests {
         #[test]
         fn a_click_keeps_its_link_and_its_shard(id in 0..=LinkId::LAST.number(), shard: u8) {
             let link = LinkId::parse(id).unwrap();
-            let click = Click::new(link, Shard(shard));
-            prop_assert_eq!((click.link(), click.shard()), (link, Shard(shard)));
+            let click = Click::new(link, UserId(7), Shard(shard));
+            prop_assert_eq!((click.link(), click.shard(), click.owner()), (link, Shard(shard), UserId(7)));
         }
     }
 

@@ -117,7 +117,7 @@ impl LinkService {
         if let Some(change) = change {
             self.announce(&change).await;
         }
-        let click = Click::new(link.id, self.cache.shard_of(code));
+        let click = Click::new(link.id, link.owner, self.cache.shard_of(code));
         if matches!(edit.max_clicks, FieldEdit::Set(_))
             && let Err(error) = self.before_limit.count(code, click).await
         {

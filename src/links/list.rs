@@ -126,7 +126,8 @@ impl LinkService {
         };
         let FoundLinks { links, next } = found.value;
         let turns = searching.zip(long_page);
-        let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
+        let click_of =
+            |link: &Link| Click::new(link.id, link.owner, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = links.iter().map(click_of).collect();
         let AsOf { value, as_of } = counting.of_or_written(&to_count, found.has_parked).await?;
         Ok(Page {
@@ -148,7 +149,8 @@ impl LinkService {
         let read_at = self.clock.now();
         let counting = self.counts.begin();
         let read = self.store.ending_links(owner, read_at, limit).await?;
-        let click_of = |link: &Link| Click::new(link.id, self.cache.shard_of(&link.code));
+        let click_of =
+            |link: &Link| Click::new(link.id, link.owner, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = read.value.iter().map(click_of).collect();
         let counted = counting.of_or_written(&to_count, read.has_parked).await?;
         Ok(Page {

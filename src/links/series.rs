@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{CountedLink, LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{
-    Click, Interval, LinkId, Principal, SearchTag, SeriesRange, ShortCode, Tally, Timestamp,
+    Click, Interval, LinkId, Principal, SearchTag, SeriesRange, ShortCode, Tally, Timestamp, UserId,
 };
 use crate::store::{OwnerSeries, ToCount};
 
@@ -101,7 +101,7 @@ impl LinkService {
         else {
             return Ok(None);
         };
-        let click = self.click_of(link.id, code);
+        let click = self.click_of(link.id, link.owner, code);
         let read = counting.series_of(click, range.intervals(), has_parked);
         let read = read.await?;
         Ok(Some(Series::of(range, &tallies(read.points, &read.bots))))
@@ -125,7 +125,7 @@ impl LinkService {
         else {
             return Ok(None);
         };
-        let click = self.click_of(link.id, code);
+        let click = self.click_of(link.id, link.owner, code);
         let intervals = ComparedSeries::intervals(range);
         let read = counting.series_of_or_written(click, intervals, has_parked);
         let AsOf { value: read, as_of } = read.await?;
@@ -188,7 +188,7 @@ impl LinkService {
         Ok(bots.into_iter().collect())
     }
 
-    pub(super) fn click_of(&self, link: LinkId, code: &ShortCode) -> Click {
-        Click::new(link, self.cache.shard_of(code))
+    pub(super) fn click_of(&self, link: LinkId, owner: UserId, code: &ShortCode) -> Click {
+        Click::new(link, owner, self.cache.shard_of(code))
     }
 }

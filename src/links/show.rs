@@ -42,7 +42,7 @@ impl LinkService {
         else {
             return Ok(None);
         };
-        let click = Click::new(link.id, self.cache.shard_of(code));
+        let click = Click::new(link.id, link.owner, self.cache.shard_of(code));
         let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = value.get(&link.id).copied();
@@ -67,7 +67,7 @@ impl LinkService {
             return Ok(None);
         };
         let link = found.value.id;
-        let click = Click::new(link, self.cache.shard_of(code));
+        let click = Click::new(link, found.value.owner, self.cache.shard_of(code));
         let counted = counting.of(&[click], found.has_parked).await?;
         Ok(counted.get(&link).copied())
     }

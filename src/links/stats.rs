@@ -47,7 +47,7 @@ impl LinkService {
             return Ok(None);
         };
         let (link, has_parked) = (found.value, found.has_parked);
-        let click = self.click_of(link.id, code);
+        let click = self.click_of(link.id, link.owner, code);
         let counted = counting.of(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = counted.get(&link.id).copied();
@@ -71,7 +71,7 @@ impl LinkService {
             return Ok(None);
         };
         let (link, has_parked) = (found.value, found.has_parked);
-        let click = self.click_of(link.id, code);
+        let click = self.click_of(link.id, link.owner, code);
         let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
         let Some(clicks) = value.get(&link.id).copied() else {
             return Ok(None);

@@ -48,7 +48,7 @@ impl Redirect {
             return Err(RedirectError::UsedUp);
         }
         for _ in 0..TRIES {
-            match self.grants.ask(link.id, wanted, class.clone()).await {
+            match self.grants.ask(link.click(), wanted, class.clone()).await {
                 Some(GrantAnswer::Click(receipt)) => return Ok(Some(receipt)),
                 Some(GrantAnswer::Left | GrantAnswer::Unlimited) => return Ok(None),
                 Some(GrantAnswer::UsedUp) => {

@@ -96,7 +96,12 @@ async fn orphans(
 }
 
 fn clicks_of(parked: &ParkedBatch) -> u64 {
-    parked.batch.clicks.iter().map(|(_, clicks)| clicks).sum()
+    parked
+        .batch
+        .clicks
+        .iter()
+        .map(|of_link| of_link.clicks)
+        .sum()
 }
 
 /// Why parked clicks could not be dropped.

@@ -2,14 +2,14 @@
 //!
 //! | key | type | expiry | written by | removed by |
 //! | --- | --- | --- | --- | --- |
-//! | `{prefix}:state` | hash `term`, `epoch`, `flush`, `pending_in`, `begun`, `change`, `generation`, `replication_id`, `database`, `rolled_back` | none | `begin_term`; `announce_changes`, `record_clicks`, `begin_flush`, `forget_cached_links`; recovery (`database`); scripts that find it rolled back | never |
-//! | `{prefix}:recorders` | hash recorder → `number microseconds` | none | `record_clicks` | `forget_recorder`, after a week |
-//! | `{prefix}:pending` | hash link id → clicks | none | `record_clicks` | renamed by `begin_flush`, `record_clicks`; `begin_term` |
-//! | `{prefix}:flush:EPOCH:N` | hash link id → clicks | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
+//! | `{prefix}:state` | hash `term`, `epoch`, `flush`, `pending_in`, `begun`, `change`, `generation`, `replication_id`, `database`, `rolled_back`, `details_bytes`, `details_bytes_in_flushes`; `recorder:R` → number of its last batch | none | `begin_term`; `announce_changes`, `record_clicks`, `begin_flush`, `forget_cached_links`; recovery (`database`); scripts that find it rolled back | never |
+//! | `{prefix}:recorders` | hash recorder → when it was heard of, in microseconds | none | `record_clicks` | `forget_recorder`, after a week |
+//! | `{prefix}:pending` | hash `LINK:OWNER` → clicks | none | `record_clicks` | renamed by `begin_flush`, `record_clicks`; `begin_term` |
+//! | `{prefix}:flush:EPOCH:N` | hash `LINK:OWNER` → clicks | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
 //! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
-//! | `{prefix}:intervals` | hash `N`, or that which the pending clicks will get → interval; `name:N` → name | none | `record_clicks`, `begin_flush` | `finish_flush`, `begin_term` |
-//! | `{prefix}:details` | hash `N`, or that which the pending clicks will get → bytes of its classes | none | `record_clicks` | `finish_flush`, `begin_term` |
-//! | `{prefix}:details:EPOCH:N` | list of packed classes, one of each batch | none | `record_clicks` | as above |
+//! | `{prefix}:intervals` | hash `N`, or that which the pending clicks will get → interval; `name:N` → name; `details:N` → bytes of its classes | none | `record_clicks`, `begin_flush` | `finish_flush`, `begin_term` |
+//! | `{prefix}:details` | list of packed classes, one of each batch of `pending` | none | `record_clicks` | as `pending` |
+//! | `{prefix}:details:EPOCH:N` | the same of a flush | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
 //! | `{prefix}:flusher` | string, name of the flusher with the lease | seconds | `begin_flush`, `extend_flush_lease` | `release_flush_lease`, expiry |
 //! | `{prefix}:changes` | stream of changed codes | none, trimmed | `announce_changes` | trimming, `begin_term`, `forget_cached_links` |
 //! | `{prefix}:history` | string, JSON | none | `redis::history` | never |
@@ -24,9 +24,11 @@
 //! one data set together, as the scripts need. There each shard is a data set of its own, and `prefix:K/N.S` stands
 //! for `prefix`: shard K of N. The number S places the shard on the cluster, see [`Keys::of_shard`].
 
+use std::fmt::{self, Display};
+
 use crc::{CRC_16_XMODEM, Crc};
 
-use crate::domain::{Shard, ShortCode};
+use crate::domain::{LinkId, Shard, ShortCode, UserId};
 
 /// Hash slots of a Redis Cluster.
 const SLOTS: u16 = 16_384;
@@ -101,19 +103,20 @@ impl Keys {
 
     keys! {
         /// Term and epoch of the data set, newest flush, interval of the pending clicks, newest flush that a flusher may have
-        /// read; newest change; the generation of cached links; the replication ID
-        /// of the server that the term is for (`replication_id`), the database that it belongs to, and whether a script found it to
-        /// be rolled back.
+        /// read; the last batch applied per recorder; how many bytes the classes of clicks take; newest change; the generation of
+        /// cached links; the replication ID of the server that the term is for (`replication_id`), the database that it belongs
+        /// to, and whether a script found it to be rolled back.
         state => "state",
-        /// The last batch applied per recorder.
+        /// When each recorder was last heard of, by the quarter of an hour.
         recorders => "recorders",
         /// Clicks that are in no flush yet.
         pending => "pending",
         /// Numbers of the flushes under way.
         flushing => "flushing",
-        /// The interval and the name of each flush, and the interval of the pending clicks under the number that they will get.
+        /// The interval and the name of each flush, and how many bytes its classes take; and the interval of the pending clicks
+        /// under the number that they will get.
         intervals => "intervals",
-        /// How many bytes the classes of each flush take, and those of the pending clicks under the number that they will get.
+        /// The classes of the pending clicks.
         details => "details",
         /// The lease on flushing: the name of the flusher that has it.
         flusher => "flusher",
@@ -137,8 +140,7 @@ impl Keys {
         format!("{}:flush:", self.tag)
     }
 
-    /// The classes of the clicks of one flush. Those of pending clicks have the number already that their flush will get, so
-    /// that they stay with it whichever instance begins it.
+    /// The classes of the clicks of one flush.
     #[must_use]
     pub fn details_of(&self, epoch: &str, number: i64) -> String {
         format!("{}{epoch}:{number}", self.details_prefix())
@@ -148,6 +150,12 @@ impl Keys {
     #[must_use]
     pub fn details_prefix(&self) -> String {
         format!("{}:details:", self.tag)
+    }
+
+    /// The field of the state that has the number of a recorder's last batch.
+    #[must_use]
+    pub fn recorder_field(recorder: impl Display) -> String {
+        format!("recorder:{recorder}")
     }
 
     /// Counter of the rate limit of one caller and window.
@@ -161,6 +169,21 @@ impl Keys {
     pub fn link(&self, code: &ShortCode) -> String {
         format!("{}:link:{code}", self.tag)
     }
+}
+
+/// The field of a link in the pending clicks and in flushes. The owner is in it, who never changes: so Redis has nothing to do to keep
+/// the owner with the clicks.
+#[must_use]
+pub fn link_field(link: LinkId, owner: UserId) -> impl Display {
+    fmt::from_fn(move |text| write!(text, "{}:{}", link.number(), owner.0))
+}
+
+/// The link of such a field, and its owner.
+#[must_use]
+pub fn link_and_owner(field: &str) -> Option<(LinkId, UserId)> {
+    let (link, owner) = field.split_once(':')?;
+    let link = LinkId::parse(link.parse().ok()?)?;
+    Some((link, UserId(owner.parse().ok()?)))
 }
 
 /// The slot of a tag, without its braces.

@@ -21,21 +21,21 @@ macro_rules! scripts {
 scripts! {
     /// Applies a batch of clicks once.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `recorders`, `details`
-    /// * ARGV: term, prefix of flush keys, interval, recorder, batch number, number of its last batch that was acknowledged
-    ///   in this term, newest change that the sender knows (or empty), prefix of lists of classes, bytes that all classes may
-    ///   take, the packed classes of the batch (empty: none), link ids, as many numbers of clicks
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `details`, `recorders`
+    /// * ARGV: term, the recorder's field, its number in `recorders` if the time has to be noted there (or empty), interval,
+    ///   batch number, number of its last batch that was acknowledged in this term, newest change that the sender knows (or
+    ///   empty), bytes that all classes may take, the packed classes of the batch (empty: none), its packed clicks
     /// * returns: change, negative if the batch was refused as the sender does not know it; and 1 if there was no room for the
     ///   classes, otherwise 0
-    RECORD_CLICKS => ["term.lua", "intervals.lua", "record_clicks.lua"],
+    RECORD_CLICKS => ["state_and_recorder.lua", "term.lua", "intervals.lua", "record_clicks.lua"],
 
     /// Reads how many clicks of some links are pending and in flushes, as of one moment.
     ///
     /// * KEYS: `state`, `pending`, `flushing`, `intervals`
-    /// * ARGV: term, prefix of flush keys, link ids
+    /// * ARGV: term, prefix of flush keys, the fields of links
     /// * returns: newest flush, numbers of the flushes under way, then lists of clicks per link: the pending ones, then
     ///   those of each flush; then the interval of each of these, nil if no click is pending
-    READ_COUNTS => ["term.lua", "read_counts.lua"],
+    READ_COUNTS => ["state.lua", "term.lua", "read_counts.lua"],
 
     /// Reads which flushes are under way.
     ///
@@ -43,7 +43,7 @@ scripts! {
     /// * ARGV: term
     /// * returns: newest flush, numbers of the flushes under way, then the interval of the pending clicks and of each of these,
     ///   nil if no click is pending
-    READ_FLUSHES => ["term.lua", "read_flushes.lua"],
+    READ_FLUSHES => ["state.lua", "term.lua", "read_flushes.lua"],
 
     /// Reads a piece of the pending clicks, or of a flush, as HSCAN does.
     ///
@@ -51,7 +51,7 @@ scripts! {
     /// * ARGV: term, cursor, about how many links, number of the flush
     /// * returns: newest flush, the next cursor, then links, each with its clicks behind it. The cursor is nil where the flush is
     ///   finished
-    READ_PIECE => ["term.lua", "read_piece.lua"],
+    READ_PIECE => ["state.lua", "term.lua", "read_piece.lua"],
 
     /// Counts the links with clicks that are not written back.
     ///
@@ -63,24 +63,24 @@ scripts! {
     /// Takes the lease on flushing, and moves what is pending to a flush of its own unless one is under way that
     /// a flusher may have read.
     ///
-    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `flusher`
-    /// * ARGV: term, prefix of flush keys, name of the flusher, lease in milliseconds, newest flush in the ledger
+    /// * KEYS: `state`, `pending`, `flushing`, `intervals`, `details`, `flusher`
+    /// * ARGV: term, name of the flusher, lease in milliseconds, newest flush in the ledger
     /// * returns: numbers of the flushes under way, their intervals and names; nil while another flusher has the lease
-    BEGIN_FLUSH => ["term.lua", "intervals.lua", "begin_flush.lua"],
+    BEGIN_FLUSH => ["state.lua", "term.lua", "intervals.lua", "begin_flush.lua"],
 
     /// Removes a flush that is written to the database.
     ///
-    /// * KEYS: `state`, `flushing`, the flush, `intervals`, `details`, the list of the flush's classes
+    /// * KEYS: `state`, `flushing`, the flush, `intervals`, the list of the flush's classes
     /// * ARGV: term, number and name of the flush
     /// * returns: true
-    FINISH_FLUSH => ["term.lua", "finish_flush.lua"],
+    FINISH_FLUSH => ["state.lua", "term.lua", "finish_flush.lua"],
 
     /// Has the data set recovered in a new epoch: one of its flushes is not the one that the ledger has under its number.
     ///
     /// * KEYS: `state`
     /// * ARGV: term
     /// * returns: always an error
-    DOUBT_FLUSH => ["term.lua", "doubt_flush.lua"],
+    DOUBT_FLUSH => ["state.lua", "term.lua", "doubt_flush.lua"],
 
     /// Extends the lease on flushing, if the flusher still has it.
     ///
@@ -98,8 +98,8 @@ scripts! {
 
     /// Removes a recorder that was not heard of for long, unless it sent something meanwhile.
     ///
-    /// * KEYS: `recorders`
-    /// * ARGV: recorder, its value when it was read
+    /// * KEYS: `state`, `recorders`
+    /// * ARGV: recorder, its value in `recorders` when it was read, its field in the state
     /// * returns: true
     FORGET_RECORDER => ["forget_recorder.lua"],
 
@@ -117,28 +117,28 @@ scripts! {
     /// * KEYS: `state`, `pending`, `flushing`, `recorders`, `changes`, `flusher`, `intervals`, `details`
     /// * ARGV: term
     /// * returns: 1 if it is removed, otherwise 0
-    REMOVE_DATA_SET => ["term.lua", "remove_data_set.lua"],
+    REMOVE_DATA_SET => ["state.lua", "term.lua", "remove_data_set.lua"],
 
     /// Reads where the changes of links stand.
     ///
     /// * KEYS: `state`
     /// * ARGV: term
     /// * returns: change
-    READ_CHANGE => ["term.lua", "read_change.lua"],
+    READ_CHANGE => ["state.lua", "term.lua", "read_change.lua"],
 
     /// Removes changed links from the cache, and announces their changes to all instances.
     ///
     /// * KEYS: `state`, `changes`, the cached links
     /// * ARGV: term, the links' codes
     /// * returns: change
-    ANNOUNCE_CHANGES => ["term.lua", "announce_changes.lua"],
+    ANNOUNCE_CHANGES => ["state.lua", "term.lua", "announce_changes.lua"],
 
     /// Makes every cached link a miss, in Redis and in all instances.
     ///
     /// * KEYS: `state`, `changes`
     /// * ARGV: term, now
     /// * returns: change
-    FORGET_CACHED_LINKS => ["term.lua", "forget_cached_links.lua"],
+    FORGET_CACHED_LINKS => ["state.lua", "term.lua", "forget_cached_links.lua"],
 
     /// Caches a link that was read from the database, unless a link changed since before it was read.
     ///

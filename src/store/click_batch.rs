@@ -1,10 +1,29 @@
 //! Batches of clicks.
 
 use super::ClickDetails;
-use crate::domain::{Interval, LinkId};
+use crate::domain::{Interval, LinkId, UserId};
 
 /// Names a recorder: drawn at random for every recorder at each start.
 pub type RecorderId = u64;
+
+/// Clicks of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkClicks {
+    /// The link.
+    pub link: LinkId,
+    /// Its owner, who never changes.
+    pub owner: UserId,
+    /// How many there are.
+    pub clicks: u64,
+}
+
+impl LinkClicks {
+    /// Without the owner.
+    #[must_use]
+    pub fn of_link(&self) -> (LinkId, u64) {
+        (self.link, self.clicks)
+    }
+}
 
 /// A batch of clicks, numbered so that a repetition is recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +36,7 @@ pub struct ClickBatch {
     /// The quarter of an hour in which all of its clicks were recorded.
     pub interval: Interval,
     /// Clicks per link, each link once, in rising order of ids; never empty.
-    pub clicks: Vec<(LinkId, u64)>,
+    pub clicks: Vec<LinkClicks>,
     /// Their classes, as far as they are noted.
     pub details: ClickDetails,
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
+use super::LinkClicks;
 use crate::domain::leb128::{put_number, take_number};
 use crate::domain::{ClickClass, LinkId};
 
@@ -161,8 +162,8 @@ impl DetailSums {
     /// Takes out the sums of all links up to the last of these, which are by rising link, [fitted](ClickDetails::fitted_to) to
     /// their clicks.
     #[must_use]
-    pub fn take_fitted_to(&mut self, clicks: &[(LinkId, u64)]) -> ClickDetails {
-        let Some((last, _)) = clicks.last() else {
+    pub fn take_fitted_to(&mut self, clicks: &[LinkClicks]) -> ClickDetails {
+        let Some(LinkClicks { link: last, .. }) = clicks.last() else {
             return ClickDetails::default();
         };
         let mut of_links = Vec::with_capacity(clicks.len());
@@ -174,7 +175,8 @@ impl DetailSums {
                 clicks,
             });
         }
-        ClickDetails { of_links }.fitted_to(clicks)
+        let clicks: Vec<_> = clicks.iter().map(LinkClicks::of_link).collect();
+        ClickDetails { of_links }.fitted_to(&clicks)
     }
 }
 
@@ -275,7 +277,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::Dimension;
+    use crate::domain::{Dimension, UserId};
 
     fn class(browser: &str, is_bot: bool) -> Arc<ClickClass> {
         let class = ClickClass::unknown().with(Dimension::Browser, Some(browser));
@@ -324,7 +326,8 @@ mod tests {
                     *of_classes.entry((part.link, part.class.packed())).or_insert(0) += part.clicks;
                 }
             }
-            let of_links: Vec<_> = of_links.into_iter().collect();
+            let of_links = of_links.into_iter();
+            let of_links: Vec<_> = of_links.map(|(link, clicks)| LinkClicks { link, owner: UserId(1), clicks }).collect();
             let mut taken = Vec::new();
             for part in of_links.chunks(links_per_part) {
                 taken.extend(sums.take_fitted_to(part).of_links);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{
     ClickBatch, ClickDetails, ClickLimits, CountSnapshot, FlushId, FlushMark, FlushesSeen,
-    RecorderId, Series, StoreError,
+    LinkClicks, RecorderId, Series, StoreError,
 };
 use crate::domain::{LinkId, Timestamp};
 
@@ -71,7 +71,7 @@ pub trait Clicks: ClickLimits + Series {
         &self,
         flush: &FlushId,
         from: FlushMark,
-        part: &[(LinkId, u64)],
+        part: &[LinkClicks],
         details: &ClickDetails,
         up_to: FlushMark,
     ) -> Result<bool, StoreError>;

@@ -32,7 +32,7 @@ pub struct ToCount<T> {
 /// What a redirect needs of a row of `links`.
 macro_rules! target_columns {
     () => {
-        "links.id, target_url, is_active, forward_query, expires_at, max_clicks, removed_status"
+        "links.id, owner_id, target_url, is_active, forward_query, expires_at, max_clicks, removed_status"
     };
 }
 
@@ -248,6 +248,7 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
     let max_clicks: Option<i64> = row.get("max_clicks")?;
     Ok(LinkTarget {
         id: row.get("id")?,
+        owner: UserId(row.get("owner_id")?),
         target: row.get("target_url")?,
         is_active: is_active && removed.is_none(),
         removed,

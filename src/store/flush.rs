@@ -1,5 +1,6 @@
 //! Flushes: what is written back from Redis together, and how far it is.
 
+use super::LinkClicks;
 use crate::domain::{Interval, LinkId};
 
 /// A group of increments on its way from Redis to the database.
@@ -46,12 +47,12 @@ impl FlushMark {
     /// The increments of a flush, in rising order of links, that are still to be written back; `None` once it is whole
     /// or superseded.
     #[must_use]
-    pub fn rest_of(self, increments: &[(LinkId, u64)]) -> Option<&[(LinkId, u64)]> {
+    pub fn rest_of(self, increments: &[LinkClicks]) -> Option<&[LinkClicks]> {
         match self {
             Self::Superseded | Self::OfAnother | Self::Whole => None,
             Self::Nothing => Some(increments),
             Self::UpTo(last) => {
-                Some(&increments[increments.partition_point(|(link, _)| *link <= last)..])
+                Some(&increments[increments.partition_point(|of_link| of_link.link <= last)..])
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use super::connection::Connection;
 use super::sql::{Row, query, query_of_each};
-use super::{ClickDetails, Engine, FlushId, FlushMark, Store, StoreError};
-use crate::domain::{LinkId, Timestamp};
+use super::{ClickDetails, Engine, FlushId, FlushMark, LinkClicks, Store, StoreError};
+use crate::domain::Timestamp;
 
 /// How long, in microseconds, a data set that another one replaced is drained at first; those that still drain it prolong this.
 const DRAIN_MICROS: i64 = 5_000_000;
@@ -214,7 +214,7 @@ impl Store {
         &self,
         flush: &FlushId,
         from: FlushMark,
-        part: &[(LinkId, u64)],
+        part: &[LinkClicks],
         details: &ClickDetails,
         up_to: FlushMark,
     ) -> Result<FlushMark, StoreError> {

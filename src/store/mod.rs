@@ -67,7 +67,7 @@ use engine::Engine;
 
 pub use accounts::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES};
 pub use administration::{Actor, Kept};
-pub use click_batch::{ClickBatch, RecorderId};
+pub use click_batch::{ClickBatch, LinkClicks, RecorderId};
 pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, MergeRound, ParkedBatch};

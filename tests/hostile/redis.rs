@@ -11,7 +11,7 @@ use shunt::clicks::counts::Counts;
 use shunt::clicks::{Flusher, MemoryOnly, RecoveryError, RedisSink, recover, settle_parked};
 use shunt::domain::{
     Click, Clock, EmailAddress, Interval, Limits, LinkId, LinkProperties, LinkTarget, OwnHost,
-    Principal, Shard, ShortCode, SystemClock, TargetUrl, TokenKey, TokenSecret,
+    Principal, Shard, ShortCode, SystemClock, TargetUrl, TokenKey, TokenSecret, UserId,
 };
 use shunt::limits::{Action, CallerHasher, CurrentLimits, Limiter};
 use shunt::shared_redis::{Layout, RedisServers, RedisShard, RedisShards};
@@ -23,6 +23,7 @@ use tokio::time::timeout;
 
 use crate::hostile::cases;
 use crate::hostile::fake_redis::{FakeRedis, GENERATION, Reply, replies};
+use crate::support::clicks::{of_links, owner_of};
 
 /// Far above every deadline.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -93,7 +94,7 @@ impl Components {
     async fn look_up(&self, replies: &[Reply]) {
         let code = ShortCode::generate(7).unwrap();
         let id = LinkId::parse(7).unwrap();
-        let known = LinkTarget::of(id, target("https://known.example/"));
+        let known = LinkTarget::of(id, UserId(1), target("https://known.example/"));
         let read = |_| std::future::ready(Ok::<_, ()>(Some(known.clone())));
         let found = self.cache.look_up(&code, Instant::now(), read).await;
         let (link, _) = found.unwrap();
@@ -119,7 +120,7 @@ impl Components {
             recorder: 1,
             number,
             interval: Interval::of(SystemClock.now()),
-            clicks: vec![(self.links[0], 1)],
+            clicks: of_links([(self.links[0], 1)]),
             details: ClickDetails::default(),
         };
         let _ = sink.record(&batch, Some(1)).await;
@@ -144,7 +145,7 @@ impl Components {
         let asked: Vec<_> = self
             .links
             .iter()
-            .map(|link| Click::new(*link, Shard::ONLY))
+            .map(|link| Click::new(*link, owner_of(*link), Shard::ONLY))
             .collect();
         if let Ok(counts) = counts.begin().of(&asked, parked).await {
             assert_eq!(counts.len(), asked.len());

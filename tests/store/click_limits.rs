@@ -7,6 +7,7 @@ use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
 use shunt::store::{ClickBatch, ClickDetails, Grant, MergeRound};
 
 use crate::store::backend::{TestStore, both_stores, delete_link, link, user};
+use crate::support::clicks::of_links;
 
 /// A link with a limit of ten clicks beside the newest one.
 const MADE_WITH_LIMIT: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at, max_clicks)
@@ -34,7 +35,7 @@ fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
         recorder,
         number,
         interval: Interval::from_number(2_000_000 + number.cast_signed() % 2),
-        clicks,
+        clicks: of_links(clicks),
         details: ClickDetails::default(),
     }
 }

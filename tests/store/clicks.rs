@@ -11,6 +11,7 @@ use shunt::store::{
 };
 
 use crate::store::backend::{both_stores, delete_link, link, user};
+use crate::support::clicks::of_links;
 
 fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
     let mut clicks = clicks.to_vec();
@@ -19,7 +20,7 @@ fn batch(recorder: u64, number: u64, clicks: &[(LinkId, u64)]) -> ClickBatch {
         recorder,
         number,
         interval: interval(number),
-        clicks,
+        clicks: of_links(clicks),
         details: ClickDetails::default(),
     }
 }
@@ -178,7 +179,7 @@ both_stores! {
         let other = FlushId { name: "another".to_owned(), ..first.clone() };
         let part = [(id, 3)];
         let apply = async |flush| {
-            store.apply_flush(flush, FlushMark::Nothing, &part, &ClickDetails::default(), FlushMark::Whole).await.unwrap()
+            store.apply_flush(flush, FlushMark::Nothing, &of_links(part.clone()), &ClickDetails::default(), FlushMark::Whole).await.unwrap()
         };
         assert_eq!(apply(&first).await, FlushMark::Whole);
         assert_eq!(apply(&other).await, FlushMark::OfAnother);
@@ -253,7 +254,7 @@ both_stores! {
         store.clicks.append(&batch(7, 1, &[(gone, 5), (id, 1)]), None).await.unwrap();
         compact_all(&store).await;
         let data_set = began(&store).await;
-        store.apply_flush(&flush(&data_set, 1), Nothing, &[(gone, 5), (id, 1)], &ClickDetails::default(), Whole).await.unwrap();
+        store.apply_flush(&flush(&data_set, 1), Nothing, &of_links([(gone, 5), (id, 1)]), &ClickDetails::default(), Whole).await.unwrap();
         assert_eq!(store.clicks.counts(&[gone, id], None).await.unwrap().clicks, [(id, 2)]);
     }
 
@@ -266,7 +267,7 @@ both_stores! {
         let first = flush(&began(&store).await, 1);
         let part = |range: std::ops::Range<usize>| links[range].iter().map(|id| (*id, 2)).collect::<Vec<_>>();
         let apply = async |from, range, up_to| {
-            store.apply_flush(&first, from, &part(range), &ClickDetails::default(), up_to).await.unwrap()
+            store.apply_flush(&first, from, &of_links(part(range)), &ClickDetails::default(), up_to).await.unwrap()
         };
         assert_eq!(store.flush_mark(&first).await.unwrap(), Nothing);
         for _ in 0..2 {
@@ -291,7 +292,7 @@ both_stores! {
         let data_set = began(&store).await;
         let is_under_way = async || store.is_flush_under_way().await.unwrap();
         let apply = async |number, from, link, up_to| {
-            store.apply_flush(&flush(&data_set, number), from, &[(link, 1)], &ClickDetails::default(), up_to).await.unwrap()
+            store.apply_flush(&flush(&data_set, number), from, &of_links([(link, 1)]), &ClickDetails::default(), up_to).await.unwrap()
         };
         assert!(!is_under_way().await);
         apply(1, Nothing, one, UpTo(one)).await;
@@ -310,7 +311,7 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         // Its writer has written it up to `one`; after a crash the database knows nothing of it.
         let first = flush(&began(&store).await, 1);
-        assert_eq!(store.apply_flush(&first, UpTo(one), &[(two, 1)], &ClickDetails::default(), Whole).await.unwrap(), Nothing);
+        assert_eq!(store.apply_flush(&first, UpTo(one), &of_links([(two, 1)]), &ClickDetails::default(), Whole).await.unwrap(), Nothing);
         assert_eq!((count(&store, one).await, count(&store, two).await), (0, 0));
     }
 
@@ -319,7 +320,7 @@ both_stores! {
         let (_, id) = link(&store, owner).await;
         let data_set = began(&store).await;
         for number in 1..=4 {
-            store.apply_flush(&flush(&data_set, number), Nothing, &[(id, 1)], &ClickDetails::default(), Whole).await.unwrap();
+            store.apply_flush(&flush(&data_set, number), Nothing, &of_links([(id, 1)]), &ClickDetails::default(), Whole).await.unwrap();
         }
         for (newest, flushes) in [(3, vec![(3, Whole), (4, Whole)]), (4, vec![(4, Whole)]), (5, vec![])] {
             let seen = FlushesSeen { epoch: &data_set.epoch, term: data_set.term, under_way: &[newest], newest };
@@ -334,7 +335,7 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         let first = began(&store).await;
         let write = async |data_set: &DataSet, from, clicks: &[(LinkId, u64)], up_to| {
-            store.apply_flush(&flush(data_set, 1), from, clicks, &ClickDetails::default(), up_to).await.unwrap()
+            store.apply_flush(&flush(data_set, 1), from, &of_links(clicks.iter().copied()), &ClickDetails::default(), up_to).await.unwrap()
         };
         assert_eq!(write(&first, Nothing, &[(one, 1)], UpTo(one)).await, UpTo(one));
         let second = store.raise_term(raise(first.term, "second"), &first.epoch).await.unwrap().unwrap();
@@ -355,7 +356,7 @@ both_stores! {
         let (_, two) = link(&store, owner).await;
         let data_set = began(&store).await;
         let write = async |number, from, clicks: &[(LinkId, u64)], up_to| {
-            store.apply_flush(&flush(&data_set, number), from, clicks, &ClickDetails::default(), up_to).await.unwrap()
+            store.apply_flush(&flush(&data_set, number), from, &of_links(clicks.iter().copied()), &ClickDetails::default(), up_to).await.unwrap()
         };
         // One instance hangs after the first part; another one goes on and starts the next flush.
         write(1, Nothing, &[(one, 1)], UpTo(one)).await;
@@ -416,7 +417,7 @@ both_stores! {
         assert_eq!(seen(&second).await, (false, true));
         assert!(seen(&first).await.0);
         // Its instances still write back what is pending in it.
-        assert_eq!(store.apply_flush(&flush(&first, 1), Nothing, &[(id, 1)], &ClickDetails::default(), Whole).await.unwrap(), Whole);
+        assert_eq!(store.apply_flush(&flush(&first, 1), Nothing, &of_links([(id, 1)]), &ClickDetails::default(), Whole).await.unwrap(), Whole);
         store.keep_draining(&first.epoch).await.unwrap();
         let third = store.raise_term(raise(second.term, "first"), &first.epoch).await.unwrap().unwrap();
         assert_eq!((&third.epoch, third.flush), (&first.epoch, 1));
@@ -464,7 +465,7 @@ both_stores! {
                     let rest = &all[all.partition_point(|(id, _)| mark.includes(*id))..];
                     let part = &rest[..rest.len().min(3)];
                     let up_to = if part.len() == rest.len() { Whole } else { UpTo(part.last().unwrap().0) };
-                    mark = store.apply_flush(&flush(&data_set, number), mark, part, &ClickDetails::default(), up_to).await.unwrap();
+                    mark = store.apply_flush(&flush(&data_set, number), mark, &of_links(part.iter().copied()), &ClickDetails::default(), up_to).await.unwrap();
                     if mark == Superseded {
                         break;
                     }

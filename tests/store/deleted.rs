@@ -5,6 +5,7 @@ use shunt::store::{ClickDetails, FlushId, FlushMark, MergeRound, Raise, Store};
 use sqlx::{Connection, PgConnection};
 
 use crate::store::backend::{link, user, with_primary};
+use crate::support::clicks::of_links;
 
 async fn number(by_hand: &mut PgConnection, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(by_hand).await.unwrap()
@@ -52,7 +53,7 @@ async fn flush(store: &Store, number: i64, links: &[LinkId]) {
     };
     let clicks: Vec<_> = links.iter().map(|link| (*link, 1)).collect();
     let from = FlushMark::Nothing;
-    let none = ClickDetails::default();
+    let (clicks, none) = (of_links(clicks), ClickDetails::default());
     let applied = store.apply_flush(&flush, from, &clicks, &none, FlushMark::Whole);
     applied.await.unwrap();
     while !store

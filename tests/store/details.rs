@@ -13,6 +13,7 @@ use sqlx::{Connection, PgConnection};
 
 use crate::store::backend::{both_stores, delete_link, link, user, with_primary};
 use crate::store::click_limits::limited;
+use crate::support::clicks::of_links;
 
 /// The first quarter of an hour of a day.
 pub(crate) const DAY: i64 = 96 * 20_000;
@@ -53,7 +54,7 @@ pub(crate) fn batch(
         recorder: 7,
         number,
         interval: Interval::from_number(interval),
-        clicks,
+        clicks: of_links(clicks),
         details,
     }
 }
@@ -197,11 +198,11 @@ both_stores! {
         let known = class("example.com", "DE", false);
         for _ in 0..2 {
             let part = details(&[(one, &known, 3)]);
-            store.apply_flush(&flush, Nothing, &[(one, 3)], &part, UpTo(one)).await.unwrap();
+            store.apply_flush(&flush, Nothing, &of_links([(one, 3)]), &part, UpTo(one)).await.unwrap();
         }
         for _ in 0..2 {
             let part = details(&[(two, &known, 4)]);
-            store.apply_flush(&flush, UpTo(one), &[(two, 4)], &part, Whole).await.unwrap();
+            store.apply_flush(&flush, UpTo(one), &of_links([(two, 4)]), &part, Whole).await.unwrap();
         }
         sum(&store).await;
         let of_all = query(ClicksOf::Owner(owner.user), Dimension::Country);

@@ -11,6 +11,7 @@ use sqlx::{ConnectOptions, Connection, Executor, SqliteConnection};
 
 use crate::store::backend::{SETTINGS, delete_link, link, user};
 use crate::store::details::{NOON, batch, breakdown, class, count, query, row, sum};
+use crate::support::clicks::of_links;
 
 async fn open(path: &Path) -> Store {
     let store = SqliteStore::open(path, SETTINGS, Arc::new(SystemClock));
@@ -31,9 +32,7 @@ async fn a_long_log_makes_maintenance_due_which_restarts_it() {
         recorder: 7,
         number: 0,
         interval: Interval::FIRST,
-        clicks: (1..=1_000)
-            .map(|link| (LinkId::parse(link).unwrap(), 1))
-            .collect(),
+        clicks: of_links((1..=1_000).map(|link| (LinkId::parse(link).unwrap(), 1))),
         details: ClickDetails::default(),
     };
     let mut write = async || {
@@ -153,7 +152,7 @@ async fn a_past_interval_of_a_link_takes_at_most_twenty_bytes() {
             recorder: 7,
             number,
             interval: Interval::from_number(NOON + i64::try_from(number).unwrap()),
-            clicks: clicked.copied().collect(),
+            clicks: of_links(clicked.copied()),
             details: ClickDetails::default(),
         };
         count(&store, &batch).await;

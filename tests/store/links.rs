@@ -10,6 +10,7 @@ use shunt::store::{
 };
 
 use crate::store::backend::{both_stores, delete_link, link, moment, plain, target, user};
+use crate::support::clicks::of_links;
 
 both_stores! {
     async fn a_new_link_is_active_and_found_by_its_code(store) {
@@ -27,15 +28,15 @@ both_stores! {
             recorder: 7,
             number: 1,
             interval: Interval::from_number(2_000_000),
-            clicks: vec![(id, 3)],
+            clicks: of_links([(id, 3)]),
             details: ClickDetails::default(),
         };
         store.clicks.append(&batch, None).await.unwrap();
         store.clicks.compact(&mut MergeRound::default()).await.unwrap();
-        (batch.number, batch.clicks) = (2, vec![(id, 2)]);
+        (batch.number, batch.clicks) = (2, of_links([(id, 2)]));
         store.clicks.append(&batch, None).await.unwrap();
         // One that may be in Redis is not counted.
-        (batch.recorder, batch.clicks) = (8, vec![(id, 9)]);
+        (batch.recorder, batch.clicks) = (8, of_links([(id, 9)]));
         store.clicks.append(&batch, Some("epoch")).await.unwrap();
         for is_active in [false, false, true] {
             let edit = |link: &Link| Some(LinkProperties { is_active, ..link.properties.clone() });

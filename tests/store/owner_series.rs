@@ -8,10 +8,12 @@ use shunt::domain::{
 };
 use shunt::store::FlushMark::{Nothing, Whole};
 use shunt::store::{
-    ClickBatch, ClickDetails, DataSet, FlushId, MergeRound, NewLink, OwnerSeries, Raise, Store,
+    ClickBatch, ClickDetails, DataSet, FlushId, LinkClicks, MergeRound, NewLink, OwnerSeries,
+    Raise, Store,
 };
 
 use crate::store::backend::{both_stores, delete_link, link, moment, plain, user, with_sqlite};
+use crate::support::clicks::{of_links, of_owner};
 
 const NOON: i64 = 2_000_000;
 
@@ -51,7 +53,7 @@ async fn began(store: &Store) -> DataSet {
     store.begin_data_set(raise, "").await.unwrap().unwrap()
 }
 
-async fn flush(store: &Store, data_set: &DataSet, number: i64, at: i64, clicks: &[(LinkId, u64)]) {
+async fn flush(store: &Store, data_set: &DataSet, number: i64, at: i64, clicks: &[LinkClicks]) {
     let flush = FlushId {
         epoch: data_set.epoch.clone(),
         term: data_set.term,
@@ -98,7 +100,14 @@ async fn the_series_of_an_owner_in_sqlite_is_read_from_sums_and_not_by_link() {
         let owner = user(&store).await;
         let link = link(&store, owner).await.1;
         let data_set = began(&store).await;
-        flush(&store, &data_set, 1, NOON, &[(link, 1)]).await;
+        flush(
+            &store,
+            &data_set,
+            1,
+            NOON,
+            &of_owner(owner.user, [(link, 1)]),
+        )
+        .await;
         store
             .by_hand("UPDATE owner_series SET clicks = clicks + 1000")
             .await;
@@ -118,6 +127,7 @@ both_stores! {
         let mut clicks: Vec<_> = kept.iter().map(|link| (*link, 1)).collect();
         clicks.extend(deleted.iter().map(|(_, link)| (*link, 1)));
         clicks.sort_unstable();
+        let clicks = of_owner(owner.user, clicks);
         let data_set = began(&store).await;
         let appends = async {
             for number in 1..=40_u64 {
@@ -168,11 +178,14 @@ both_stores! {
                 epoch: data_set.epoch.clone(), term: data_set.term, number, interval: Interval::from_number(interval),
                 name: format!("flush {number}"),
             };
-            let increments = [(one, clicks), (two, clicks * 2), (foreign, 7)];
+            let mut increments = of_owner(ada.user, [(one, clicks), (two, clicks * 2)]);
+            increments.extend(of_owner(bob.user, [(foreign, 7)]));
             assert_eq!(store.apply_flush(&flush, Nothing, &increments, &ClickDetails::default(), Whole).await.unwrap(), Whole);
         }
+        let mut clicks = of_owner(ada.user, [(one, 5)]);
+        clicks.extend(of_owner(bob.user, [(foreign, 5)]));
         let batch = ClickBatch {
-            recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(one, 5), (foreign, 5)], details: ClickDetails::default(),
+            recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks, details: ClickDetails::default(),
         };
         store.clicks.append(&batch, None).await.unwrap();
         assert_eq!(points(&store, &all(ada)).await, [(NOON, 8), (NOON + 1, 300), (NOON + 2, 30)]);
@@ -201,7 +214,7 @@ both_stores! {
     async fn parked_batches_are_named_with_the_series_of_an_owner(store) {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
-        let batch = ClickBatch { recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: vec![(id, 1)], details: ClickDetails::default() };
+        let batch = ClickBatch { recorder: 7, number: 1, interval: Interval::from_number(NOON), clicks: of_links([(id, 1)]), details: ClickDetails::default() };
         store.clicks.append(&batch, Some("epoch")).await.unwrap();
         let snapshot = store.clicks.owner_series(&all(owner), &[]).await.unwrap();
         assert!(snapshot.points.is_empty() && snapshot.parked_in.contains("epoch"), "{snapshot:?}");

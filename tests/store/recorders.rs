@@ -8,13 +8,14 @@ use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
 use crate::store::backend::{link, user, with_primary};
+use crate::support::clicks::of_links;
 
 fn batch(number: u64, link: LinkId) -> ClickBatch {
     ClickBatch {
         recorder: 7,
         number,
         interval: Interval::FIRST,
-        clicks: vec![(link, 3)],
+        clicks: of_links([(link, 3)]),
         details: ClickDetails::default(),
     }
 }
@@ -25,7 +26,7 @@ async fn counted(store: &Store, link: LinkId) -> u64 {
 
 /// Appends the first batch of the recorder by hand, with three clicks of a link.
 const ORIGINAL: &str =
-    "SELECT insert_parts('', 0, 1, ARRAY[7::bigint], ARRAY[1], ARRAY[$1::integer], ARRAY[3::bigint], NULL)
+    "SELECT insert_parts('', 0, 1, ARRAY[7::bigint], ARRAY[1], ARRAY[$1::integer], ARRAY[3::bigint], ARRAY[1::bigint])
     FROM is_new_batch(7, 1) AS is_new WHERE is_new";
 
 /// Appends and compacts a batch.

@@ -11,6 +11,7 @@ use shunt::store::{
 };
 
 use crate::store::backend::{both_stores, delete_link, link, plain, user};
+use crate::support::clicks::of_links;
 
 const NOON: i64 = 2_000_000;
 
@@ -19,7 +20,7 @@ fn batch(number: u64, interval: i64, clicks: &[(LinkId, u64)]) -> ClickBatch {
         recorder: 7,
         number,
         interval: Interval::from_number(interval),
-        clicks: clicks.to_vec(),
+        clicks: of_links(clicks.iter().copied()),
         details: ClickDetails::default(),
     }
 }
@@ -48,10 +49,10 @@ async fn flush(
         number,
         interval: Interval::from_number(interval),
     };
-    let none = ClickDetails::default();
+    let (clicks, none) = (of_links(clicks.iter().copied()), ClickDetails::default());
     let apply = async || {
         store
-            .apply_flush(&flush, Nothing, clicks, &none, Whole)
+            .apply_flush(&flush, Nothing, &clicks, &none, Whole)
             .await
     };
     // It waits while many flushes are to be merged.

@@ -10,6 +10,7 @@ use shunt::store::migrations::{self, Schema};
 use shunt::store::{ClickBatch, ClickDetails, SqliteStore, Store, StoreSettings};
 use sqlx::{Connection, PgConnection};
 
+use crate::support::clicks::of_links;
 use crate::support::{App, Mode, RedisServer, Server, eventually};
 
 const WITHOUT_REDIS: (&str, &str) = ("REDIS_URL", "");
@@ -215,15 +216,19 @@ async fn a_parked_batch_keeps_its_own_recorder_in_redis_and_no_other() {
     // Long ago: the second of January 1970.
     let mut note = redis::cmd("HSET");
     note.arg("{s}:recorders");
+    let mut state = redis::cmd("HSET");
+    state.arg("{s}:state");
     for recorder in [7, 8, 9] {
-        note.arg(recorder).arg("3 86400000000");
+        note.arg(recorder).arg(86_400_000_000_i64);
+        state.arg(format!("recorder:{recorder}")).arg(3);
     }
     note.exec_async(&mut connection).await.unwrap();
+    state.exec_async(&mut connection).await.unwrap();
     let parked = ClickBatch {
         recorder: 8,
         number: 4,
         interval: Interval::FIRST,
-        clicks: vec![(LinkId::parse(1).unwrap(), 1)],
+        clicks: of_links([(LinkId::parse(1).unwrap(), 1)]),
         details: ClickDetails::default(),
     };
     store
@@ -240,4 +245,9 @@ async fn a_parked_batch_keeps_its_own_recorder_in_redis_and_no_other() {
         .await
         .unwrap();
     assert_eq!(left, ["8"]);
+    let mut left = redis::cmd("HMGET");
+    left.arg("{s}:state")
+        .arg(&["recorder:7", "recorder:8", "recorder:9"]);
+    let left: Vec<Option<u64>> = left.query_async(&mut connection).await.unwrap();
+    assert_eq!(left, [None, Some(3), None]);
 }

@@ -210,7 +210,7 @@ async fn a_flush_under_a_number_that_another_one_had_is_not_taken_for_that_one()
     let begin_again = "
         local tag = string.match(redis.call('KEYS', '*:state')[1], '(.*):state')
         local epoch, flush = unpack(redis.call('HMGET', tag .. ':state', 'epoch', 'flush'))
-        redis.call('HSET', tag .. ':flush:' .. epoch .. ':' .. flush, 1, 1)
+        redis.call('HSET', tag .. ':flush:' .. epoch .. ':' .. flush, '1:1', 1)
         redis.call('HSET', tag .. ':intervals', flush, 1, 'name:' .. flush, 'another')
         redis.call('SADD', tag .. ':flushing', flush)";
     let mut eval = redis::cmd("EVAL");

@@ -20,6 +20,7 @@ use shunt::store::{ClickBatch, ClickDetails, NewLink, SqliteStore, Store, StoreS
 use tempfile::TempDir;
 
 use crate::support::RedisServer;
+use crate::support::clicks::{of_links, owner_of};
 
 const NOON: i64 = 2_000_000;
 
@@ -83,7 +84,7 @@ impl Pipeline {
             recorder: 7,
             number: self.number,
             interval: Interval::from_number(interval),
-            clicks: vec![(self.link, clicks)],
+            clicks: of_links([(self.link, clicks)]),
             details: ClickDetails::default(),
         }
     }
@@ -120,7 +121,7 @@ impl Pipeline {
     /// The link's series, whose sum is the count; it is that of its owner, too, who has no other link.
     async fn series(&self) -> Vec<(i64, u64)> {
         let counts = self.counts();
-        let click = Click::new(self.link, Shard::ONLY);
+        let click = Click::new(self.link, owner_of(self.link), Shard::ONLY);
         let counted = counts.begin().of(&[click], false).await.unwrap();
         let all = Interval::FIRST..Interval::LAST;
         let series = counts.begin().series_of(click, all, false).await.unwrap();
@@ -285,7 +286,7 @@ async fn a_series_of_an_owner_has_every_click_however_many_links_wait_and_while_
         let mut batch = pipeline.batch(NOON, 1);
         let first = 1_000_000 + number * OTHERS;
         let others = (first..first + OTHERS).map(|id| (LinkId::parse(id).unwrap(), 1));
-        batch.clicks.extend(others);
+        batch.clicks.extend(of_links(others));
         pipeline.sink.record(&batch, None).await.unwrap();
     }
     let counts = pipeline.counts();
@@ -305,7 +306,7 @@ async fn a_series_of_an_owner_has_every_click_however_many_links_wait_and_while_
                 recorder: 7,
                 number: number + 1,
                 interval: Interval::from_number(NOON),
-                clicks: vec![(pipeline.link, 1)],
+                clicks: of_links([(pipeline.link, 1)]),
                 details: ClickDetails::default(),
             };
             pipeline.sink.record(&batch, None).await.unwrap();

@@ -13,6 +13,7 @@ use sqlx::{Connection, PgConnection};
 use tokio::sync::Mutex;
 
 use crate::suite::cluster::shorten_many;
+use crate::support::clicks::of_links;
 use crate::support::{
     App, Backend, Mode, RedisCluster, RedisServer, eventually, locked, refused, waiting_for,
 };
@@ -145,16 +146,17 @@ async fn clicks_of_a_single_redis_that_became_a_cluster_are_written_back_at_the_
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
     let list = app.get_as(&token, "/urls/my").await.json();
-    let id = list[0]["id"].to_string();
+    // The first account of the database is its owner.
+    let field = format!("{}:1", list[0]["id"]);
     app.server.stop().await;
     let tag = format!("{{{}}}", app.backend.prefix());
     let change = "1700000000000000";
     let state = ["epoch", "7", "term", "7", "change", change, "flush", "1"];
     for command in [
         [&["HSET", &format!("{tag}:state")][..], &state].concat(),
-        vec!["HSET", &format!("{tag}:pending"), &id, "10"],
+        vec!["HSET", &format!("{tag}:pending"), &field, "10"],
         vec!["SADD", &format!("{tag}:flushing"), "1"],
-        vec!["HSET", &format!("{tag}:flush:7:1"), &id, "100"],
+        vec!["HSET", &format!("{tag}:flush:7:1"), &field, "100"],
         vec![
             "HSET",
             &format!("{tag}:intervals"),
@@ -209,7 +211,7 @@ async fn shards_with_a_click_each(
             recorder: 7,
             number: 1,
             interval: Interval::of(clock.now()),
-            clicks: vec![(link, 1)],
+            clicks: of_links([(link, 1)]),
             details: ClickDetails::default(),
         };
         RedisSink::new(shard).record(&batch, None).await.unwrap();

@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 use super::unflushed::{Part, UnflushedClicks};
 use super::{CountError, ShardCounts, TIMEOUT, TRIES};
 use crate::domain::Interval;
+use crate::shared_redis::keys::link_and_owner;
 use crate::shared_redis::{RedisFailure, Term, scripts};
 
 /// About how many links one command reads: a fraction of a millisecond of Redis.
@@ -28,7 +29,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The scripts' answers; see `READ_FLUSHES` and `READ_PIECE`.
 type Flushes = (i64, Vec<i64>, Vec<Option<i64>>);
-type Piece = (i64, Option<u64>, Vec<(i64, u64)>);
+type Piece = (i64, Option<u64>, Vec<(String, u64)>);
 
 impl ShardCounts {
     /// The clicks that are in Redis; those of a reading that began after the call.
@@ -117,7 +118,10 @@ impl ShardCounts {
             if flush.is_none() && newest != newest_flush {
                 return Ok(None);
             }
-            for (link, clicks) in links {
+            for (field, clicks) in links {
+                let Some((link, _)) = link_and_owner(&field) else {
+                    continue;
+                };
                 // A link may come twice, the second time with more clicks.
                 let of_link = part.clicks.entry(link).or_default();
                 *of_link = clicks.max(*of_link);

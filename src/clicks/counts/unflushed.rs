@@ -22,12 +22,12 @@ pub(super) struct UnflushedClicks {
     pub(super) parts: Vec<Part>,
 }
 
-/// Clicks of one interval by the number of their link.
+/// Clicks of one interval by their link.
 pub(super) struct Part {
     /// The number of the flush; none for pending clicks.
     pub(super) flush: Option<i64>,
     pub(super) interval: Interval,
-    pub(super) clicks: HashMap<i64, u64>,
+    pub(super) clicks: HashMap<LinkId, u64>,
     /// Whether the flush was finished before all of it was read.
     pub(super) is_finished: bool,
 }
@@ -35,7 +35,7 @@ pub(super) struct Part {
 impl UnflushedClicks {
     pub(super) fn links(&self) -> impl Iterator<Item = LinkId> {
         let numbers = self.parts.iter().flat_map(|part| part.clicks.keys());
-        numbers.filter_map(|link| LinkId::parse(*link))
+        numbers.copied()
     }
 
     /// Whether the database has the whole of each flush that was finished while it was read.
@@ -56,7 +56,7 @@ impl UnflushedClicks {
     ) -> impl Iterator<Item = (Interval, u64)> {
         self.parts.iter().flat_map(move |part| {
             part.clicks.iter().filter_map(move |(link, clicks)| {
-                let link = LinkId::parse(*link).filter(|link| found.owned.contains(link))?;
+                let link = Some(*link).filter(|link| found.owned.contains(link))?;
                 let is_written = part
                     .flush
                     .is_some_and(|flush| written.includes(flush, link));

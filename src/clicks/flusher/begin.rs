@@ -34,10 +34,10 @@ impl Flusher {
             &keys.pending(),
             &keys.flushing(),
             &keys.intervals(),
+            &keys.details(),
             &keys.flusher(),
         ]);
         call.arg(term.number)
-            .arg(keys.flush_prefix())
             .arg(&self.name)
             .arg(LEASE.as_secs() * 1_000)
             .arg(in_ledger);

@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use super::scan::{TIMEOUT, scan_hash};
 use super::{FlushError, Flusher};
 use crate::domain::Timestamp;
+use crate::shared_redis::keys::Keys;
 use crate::shared_redis::{Call, RedisFailure, RedisShard, scripts};
 use crate::store::{RecorderId, StoreError};
 
@@ -65,21 +66,22 @@ async fn forget_recorders(
     let now = shard.now().min(servers.unwrap_or(Timestamp::MAX));
     let before = now.before(RECORDER_RETENTION).micros();
     let mut old = Vec::new();
-    scan_hash(shard, &key, |recorder: String, last: String| {
-        let last_seen = last
-            .split_once(' ')
-            .and_then(|(_, seen)| seen.parse::<i64>().ok());
+    scan_hash(shard, &key, |recorder: String, heard_of: String| {
+        let is_recent = heard_of.parse::<i64>().is_ok_and(|at| at >= before);
         let is_needed = recorder
             .parse()
             .is_ok_and(|recorder| needed.contains(&recorder));
-        if !is_needed && last_seen.is_none_or(|seen| seen < before) {
-            old.push((recorder, last));
+        if !is_needed && !is_recent {
+            old.push((recorder, heard_of));
         }
     })
     .await?;
-    for (recorder, last) in old {
-        let mut call = scripts::FORGET_RECORDER.call(&[&key]);
-        call.arg(recorder).arg(last);
+    let state = shard.keys().state();
+    for (recorder, heard_of) in old {
+        let mut call = scripts::FORGET_RECORDER.call(&[&state, &key]);
+        call.arg(&recorder)
+            .arg(heard_of)
+            .arg(Keys::recorder_field(&recorder));
         shard.query::<()>(&call, TIMEOUT).await?;
     }
     Ok(())

@@ -8,9 +8,9 @@ use redis::FromRedisValue;
 use tokio::time::sleep;
 
 use crate::clicks::Pace;
-use crate::domain::LinkId;
+use crate::shared_redis::keys::link_and_owner;
 use crate::shared_redis::{Call, RedisFailure, RedisShard};
-use crate::store::{DetailSums, FlushId, KnownClasses};
+use crate::store::{DetailSums, FlushId, KnownClasses, LinkClicks};
 
 /// How long one command of a flush may take: far longer than a healthy Redis needs.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
@@ -29,18 +29,24 @@ const PAUSES: RangeInclusive<f64> = 0.5..=3.0;
 pub(super) async fn increments(
     shard: &RedisShard,
     flush: &FlushId,
-) -> Result<Vec<(LinkId, u64)>, RedisFailure> {
+) -> Result<Vec<LinkClicks>, RedisFailure> {
     let key = shard.keys().flush(&flush.epoch, flush.number);
     // Sorted as they come: a million in one piece would keep a core from redirects for long.
     let mut increments = BTreeMap::new();
-    scan_hash(shard, &key, |link, clicks: u64| {
-        // A number that no link can have is skipped.
-        if let Some(link) = LinkId::parse(link) {
-            increments.insert(link, clicks);
+    scan_hash(shard, &key, |field: String, clicks: u64| {
+        // A field that no link can have is skipped.
+        if let Some((link, owner)) = link_and_owner(&field) {
+            increments.insert(link, (owner, clicks));
         }
     })
     .await?;
-    Ok(increments.into_iter().collect())
+    let of_links = increments.into_iter();
+    let of_links = of_links.map(|(link, (owner, clicks))| LinkClicks {
+        link,
+        owner,
+        clicks,
+    });
+    Ok(of_links.collect())
 }
 
 /// The classes of the clicks of a flush. Those of a batch that this version cannot read are left out.

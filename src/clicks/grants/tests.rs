@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 
 use super::*;
-use crate::domain::SystemClock;
+use crate::domain::{Shard, SystemClock};
 
 /// What becomes of a question; usually it is answered.
 enum Fault {
@@ -52,7 +52,7 @@ impl ClickLimits for Database {
         if let Some(Fault::NotSent) = fault {
             return Err(StoreError::Unreachable("no connection".into()));
         }
-        let (link, asked) = batch.clicks[0];
+        let (link, asked) = batch.clicks[0].of_link();
         limit.asked.push(asked);
         let grant = match limit.newest {
             Some((number, grant)) if number == batch.number => grant,
@@ -88,8 +88,8 @@ fn faults() -> u128 {
     DEADLINE.as_millis() / RETRY_PAUSE.as_millis() + 2
 }
 
-fn link() -> LinkId {
-    LinkId::parse(1).unwrap()
+fn click() -> Click {
+    Click::new(LinkId::parse(1).unwrap(), UserId(1), Shard::ONLY)
 }
 
 fn running(database: &Arc<Database>) -> Arc<Grants> {
@@ -103,7 +103,7 @@ fn running(database: &Arc<Database>) -> Arc<Grants> {
 
 /// How many of so many visits at once are granted, refused as used up, and not answered in time.
 async fn visits(grants: &Grants, count: usize) -> (usize, usize, usize) {
-    let visits = (0..count).map(|_| grants.ask(link(), Wanted::Click, None));
+    let visits = (0..count).map(|_| grants.ask(click(), Wanted::Click, None));
     let answers = join_all(visits).await;
     let of = |is: fn(&Option<GrantAnswer>) -> bool| answers.iter().filter(|one| is(one)).count();
     (
@@ -117,7 +117,7 @@ async fn visits(grants: &Grants, count: usize) -> (usize, usize, usize) {
 async fn begun(grants: &Grants) {
     tokio::select! {
         biased;
-        _ = grants.ask(link(), Wanted::Click, None) => {}
+        _ = grants.ask(click(), Wanted::Click, None) => {}
         () = ready(()) => {}
     }
 }
@@ -132,7 +132,7 @@ async fn as_many_visits_are_granted_as_are_left_and_the_others_are_refused() {
 #[tokio::test]
 async fn a_preview_says_whether_a_click_is_left_and_uses_none_up() {
     let grants = running(&Database::with(1, []));
-    let preview = async || grants.ask(link(), Wanted::Preview, None).await;
+    let preview = async || grants.ask(click(), Wanted::Preview, None).await;
     assert!(matches!(preview().await, Some(GrantAnswer::Left)));
     assert_eq!(visits(&grants, 1).await, (1, 0, 0));
     assert!(matches!(preview().await, Some(GrantAnswer::UsedUp)));
@@ -152,21 +152,21 @@ async fn grants_of_visitors_that_left_are_for_the_next_ones() {
     let grants = running(&Database::with(10, lost));
     assert_eq!(visits(&grants, 7).await, (0, 0, 7), "no answer in time");
     let became_known = async {
-        while !grants.has_unused(link()) {
+        while !grants.has_unused(click().link()) {
             sleep(Duration::from_millis(10)).await;
         }
     };
     timeout(Duration::from_secs(5), became_known).await.unwrap();
     assert_eq!(visits(&grants, 4).await, (4, 0, 0));
     assert_eq!(visits(&grants, 9).await, (6, 3, 0));
-    assert!(!grants.has_unused(link()));
+    assert!(!grants.has_unused(click().link()));
 }
 
 #[tokio::test]
 async fn grants_of_visitors_that_left_are_void_once_the_limit_was_lowered() {
     let database = Database::with(10, []);
     let grants = running(&database);
-    grants.keep_unused(link(), 3);
+    grants.keep_unused(click().link(), 3);
     database.limit().left = -2;
     assert_eq!(visits(&grants, 5).await, (0, 5, 0));
     database.limit().left = 1;

@@ -1,12 +1,12 @@
 -- Starts a flush: the pending clicks become a flush of their own. While a flush is unfinished that a flusher may have read,
 -- no further one is started.
--- KEYS: state, pending, flushing, intervals, flusher. ARGV: term, prefix of flush keys, name of the flusher, lease in ms, newest
--- flush in the ledger.
+-- KEYS: state, pending, flushing, intervals, details, flusher. ARGV: term, name of the flusher, lease in ms, newest flush in the
+-- ledger.
 -- Returns false while another flusher has the lease, otherwise the numbers of the flushes under way, their intervals and names,
 -- and whether clicks are still pending that are in none of them.
 -- A name is unique: a number may come twice where the data set went back unnoticed.
-local flusher = KEYS[5]
-local name, lease, in_ledger = unpack(ARGV, 3)
+local flusher = KEYS[6]
+local name, lease, in_ledger = unpack(ARGV, 2)
 
 if newest_flush < tonumber(in_ledger) then
   return rolled_back()
@@ -26,7 +26,7 @@ for _, number in ipairs(redis.call('SMEMBERS', flushing)) do
 end
 local has_pending = redis.call('EXISTS', pending)
 if not is_unfinished and has_pending == 1 then
-  redis.call('RENAME', pending, start_flush())
+  flush_pending()
   has_pending = 0
 end
 redis.call('HSET', data_set, 'begun', string.format('%d %s', newest_flush, epoch))

@@ -19,17 +19,16 @@ if epoch ~= epoch_read then
   for _, number in ipairs(redis.call('SMEMBERS', flushing)) do
     local batch = flush_prefix .. epoch_read .. ':' .. number
     dropped = dropped + redis.call('HLEN', batch)
-    redis.call('UNLINK', batch)
-  end
-  for _, number in ipairs(redis.call('HKEYS', details)) do
-    redis.call('UNLINK', details_prefix .. epoch_read .. ':' .. number)
+    redis.call('UNLINK', batch, details_prefix .. epoch_read .. ':' .. number)
   end
   redis.call('UNLINK', pending, flushing, intervals, details)
   redis.call('HSET', data_set, 'epoch', epoch, 'flush', 0)
-  redis.call('HDEL', data_set, 'pending_in', 'begun')
+  redis.call('HDEL', data_set, 'pending_in', 'begun', 'details_bytes', 'details_bytes_in_flushes')
 elseif tonumber(flush) < tonumber(in_ledger) or rolled_back == 'flush' then
   return 'behind'
 end
+-- Redis keeps a small hash with short values as a list, in which each field takes a while to be found.
+redis.call('HSET', data_set, 'note', 'This value is longer than 64 bytes, so that Redis keeps the hash as a table.')
 -- Above every change that was announced before and may be lost here, so that every instance clears its cache.
 change = string.format('%d', math.max(tonumber(now), tonumber(change or 0) + 1000000))
 redis.call('HSET', data_set, 'term', term, 'replication_id', replication_id, 'change', change, 'generation', term .. '.' .. now)

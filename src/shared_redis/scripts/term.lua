@@ -1,8 +1,5 @@
--- Shared head of the scripts that use a data set: refuses a call of another term, and does nothing then.
--- KEYS: state first. ARGV: term first.
-local data_set = KEYS[1]
-local used_in, epoch, change, newest_flush, pending_in =
-  unpack(redis.call('HMGET', data_set, 'term', 'epoch', 'change', 'flush', 'pending_in'))
+-- Refuses a call of another term, and does nothing then.
+-- ARGV: term first.
 if used_in ~= ARGV[1] then
   return redis.error_reply('TERM ' .. (used_in or 'none') .. ' is that of the data set')
 end

@@ -7,7 +7,7 @@ use super::clicks::columns;
 use crate::domain::LinkId;
 use crate::store::click_rows;
 use crate::store::rows::{self, signed};
-use crate::store::{ClickBatch, ClickLimits, Grant, StoreError};
+use crate::store::{ClickBatch, ClickLimits, Grant, LinkClicks, StoreError};
 
 /// Links, and of each how many clicks are granted and left.
 type GrantsRow = (Vec<i64>, Vec<i64>, Vec<Option<i64>>);
@@ -15,7 +15,7 @@ type GrantsRow = (Vec<i64>, Vec<i64>, Vec<Option<i64>>);
 #[async_trait]
 impl ClickLimits for PostgresStore {
     async fn grant(&self, batch: &ClickBatch) -> Result<Vec<(LinkId, Grant)>, StoreError> {
-        let (links, clicks) = columns(&batch.clicks);
+        let (links, clicks) = columns(batch.clicks.iter().map(LinkClicks::of_link));
         let granted: Vec<GrantsRow> = self
             .pool
             .run_with_priority(async |session| {

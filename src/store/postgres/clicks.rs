@@ -2,18 +2,20 @@
 //!
 //! Clicks become parts first ([`super::parts`]), and are added to links later.
 
+use std::iter::repeat;
+
 use async_trait::async_trait;
 
 use super::PostgresStore;
 use super::parts::Parts;
 use super::session::Session;
-use crate::domain::{Interval, LinkId, Timestamp};
+use crate::domain::{Interval, LinkId, Timestamp, UserId};
 use crate::store::click_rows;
 use crate::store::ledger::MAX_UNMERGED;
 use crate::store::rows::{self, signed};
 use crate::store::{
     ClickBatch, ClickDetails, Clicks, Compacted, CountSnapshot, FlushId, FlushMark, FlushesSeen,
-    MergeRound, ParkedBatch, RecorderId, StoreError,
+    LinkClicks, MergeRound, ParkedBatch, RecorderId, StoreError,
 };
 
 /// Recorder, number, epoch, links and their clicks, tag, interval, packed classes.
@@ -21,6 +23,7 @@ type ParkedRow = (
     i64,
     i64,
     String,
+    Vec<i64>,
     Vec<i64>,
     Vec<i64>,
     Option<String>,
@@ -64,18 +67,19 @@ impl Clicks for PostgresStore {
         let Some(epoch) = parked_in else {
             return self.append_parts(batch).await;
         };
-        let (links, clicks) = columns(&batch.clicks);
+        let (links, clicks) = columns(batch.clicks.iter().map(LinkClicks::of_link));
         self.pool
             .run_with_priority(async |session| {
                 sqlx::query(
-                    "INSERT INTO parked_batches (recorder, number, epoch, interval, link_ids, clicks, details)
-                     SELECT $1, $2, $3, $4, $5, $6, $7 FROM is_new_batch($1, $2) AS is_new WHERE is_new",
+                    "INSERT INTO parked_batches (recorder, number, epoch, interval, link_ids, owners, clicks, details)
+                     SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM is_new_batch($1, $2) AS is_new WHERE is_new",
                 )
                 .bind(batch.recorder.cast_signed())
                 .bind(batch.number.cast_signed())
                 .bind(epoch)
                 .bind(batch.interval.number())
                 .bind(links)
+                .bind(owners(&batch.clicks))
                 .bind(clicks)
                 .bind(click_rows::packed(&batch.details))
                 .execute(session)
@@ -93,14 +97,14 @@ impl Clicks for PostgresStore {
         &self,
         flush: &FlushId,
         from: FlushMark,
-        part: &[(LinkId, u64)],
+        part: &[LinkClicks],
         details: &ClickDetails,
         up_to: FlushMark,
     ) -> Result<bool, StoreError> {
         let parts = Parts::of(part);
         let written = self.pool.run(async |session| {
             sqlx::query_scalar(
-                "SELECT write_flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, NULL, $13)",
+                "SELECT write_flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
             )
             .bind(&flush.epoch)
             .bind(flush.term)
@@ -114,6 +118,7 @@ impl Clicks for PostgresStore {
             .bind(parts.ends)
             .bind(parts.links)
             .bind(parts.clicks)
+            .bind(owners(part))
             .bind(click_rows::packed(details))
             .fetch_one(session)
             .await
@@ -131,7 +136,7 @@ impl Clicks for PostgresStore {
             .pool
             .run(async |session| {
                 sqlx::query_as(
-            "SELECT recorder, number, epoch, link_ids, clicks, tag, interval, details
+            "SELECT recorder, number, epoch, link_ids, owners, clicks, tag, interval, details
              FROM parked_batches LEFT JOIN data_sets USING (epoch) WHERE (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
         )
         .bind(recorder)
@@ -141,7 +146,9 @@ impl Clicks for PostgresStore {
             })
             .await?;
         let parked =
-            |(recorder, number, epoch, links, clicks, tag, interval, details): ParkedRow| {
+            |(recorder, number, epoch, links, owners, clicks, tag, interval, details): ParkedRow| {
+                let last = owners.last().copied().unwrap_or_default();
+                let owners = owners.into_iter().chain(repeat(last)).map(UserId);
                 let clicks = clicks.into_iter().map(i64::unsigned_abs);
                 let batch = ClickBatch {
                     recorder: recorder.cast_unsigned(),
@@ -149,8 +156,15 @@ impl Clicks for PostgresStore {
                     interval: Interval::from_number(interval.into()),
                     clicks: links
                         .into_iter()
+                        .zip(owners)
                         .zip(clicks)
-                        .map(|(link, clicks)| Ok((rows::link_id(link)?, clicks)))
+                        .map(|((link, owner), clicks)| {
+                            Ok(LinkClicks {
+                                link: rows::link_id(link)?,
+                                owner,
+                                clicks,
+                            })
+                        })
                         .collect::<Result<_, StoreError>>()?,
                     details: click_rows::details(details),
                 };
@@ -241,7 +255,7 @@ impl PostgresStore {
                      queued AS (
                          INSERT INTO click_detail_queue (interval, details) SELECT $3, $8 FROM batch WHERE $8::bytea IS NOT NULL
                      )
-                     SELECT insert_parts('', 0, $3, $4, $5, $6, $7, NULL) FROM batch",
+                     SELECT insert_parts('', 0, $3, $4, $5, $6, $7, $9) FROM batch",
                 )
                 .bind(batch.recorder.cast_signed())
                 .bind(batch.number.cast_signed())
@@ -251,6 +265,7 @@ impl PostgresStore {
                 .bind(parts.links)
                 .bind(parts.clicks)
                 .bind(click_rows::packed(&batch.details))
+                .bind(owners(&batch.clicks))
                 .execute(session)
                 .await
             })
@@ -265,7 +280,7 @@ pub(in crate::store) async fn count_clicks(
     clicks: &[(LinkId, u64)],
     interval: Interval,
 ) -> Result<(), sqlx::Error> {
-    let (links, counts) = columns(clicks);
+    let (links, counts) = columns(clicks.iter().copied());
     sqlx::query("SELECT count_clicks($1, $2, $3)")
         .bind(links)
         .bind(counts)
@@ -292,9 +307,17 @@ pub(in crate::store) async fn written_clicks(
     Ok(click_rows::clicks_of_one(&found))
 }
 
-pub(super) fn columns(clicks: &[(LinkId, u64)]) -> (Vec<i64>, Vec<i64>) {
+pub(super) fn columns(clicks: impl Iterator<Item = (LinkId, u64)>) -> (Vec<i64>, Vec<i64>) {
     clicks
-        .iter()
-        .map(|(link, count)| (link.number(), signed(*count)))
+        .map(|(link, count)| (link.number(), signed(count)))
         .unzip()
+}
+
+/// The owners of a batch's links; a single one if all links are of the same.
+fn owners(clicks: &[LinkClicks]) -> Vec<i64> {
+    let mut owners: Vec<_> = clicks.iter().map(|of_link| of_link.owner.0).collect();
+    if owners.windows(2).all(|pair| pair[0] == pair[1]) {
+        owners.truncate(1);
+    }
+    owners
 }

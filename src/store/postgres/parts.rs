@@ -7,7 +7,7 @@ use super::PostgresStore;
 use super::session::Session;
 use crate::domain::LinkId;
 use crate::store::rows::signed;
-use crate::store::{Compacted, MergeRound, StoreError};
+use crate::store::{Compacted, LinkClicks, MergeRound, StoreError};
 
 /// Levels of bands, the narrowest first: a band is 2^level ids wide. `bands_of` in the schema has the same.
 const LEVELS: [u32; 9] = [7, 10, 13, 16, 19, 22, 25, 28, 31];
@@ -36,35 +36,37 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn of(clicks: &[(LinkId, u64)]) -> Self {
+    pub(super) fn of(clicks: &[LinkClicks]) -> Self {
         let mut parts = Self::default();
         parts.cut(clicks, &LEVELS);
         parts
     }
 
     /// Cuts clicks into bands of the last of these levels, or narrower ones.
-    fn cut(&mut self, clicks: &[(LinkId, u64)], levels: &[u32]) {
+    fn cut(&mut self, clicks: &[LinkClicks], levels: &[u32]) {
         let Some((level, narrower)) = levels.split_last() else {
             return;
         };
         let first_of_band = |link: LinkId| link.number() >> level << level;
-        for band in clicks.chunk_by(|one, other| first_of_band(one.0) == first_of_band(other.0)) {
+        for band in
+            clicks.chunk_by(|one, other| first_of_band(one.link) == first_of_band(other.link))
+        {
             if band.len() > LINKS_PER_PART && !narrower.is_empty() {
                 self.cut(band, narrower);
             } else {
-                self.add(first_of_band(band[0].0), *level, band);
+                self.add(first_of_band(band[0].link), *level, band);
             }
         }
     }
 
-    fn add(&mut self, first_id: i64, level: u32, band: &[(LinkId, u64)]) {
+    fn add(&mut self, first_id: i64, level: u32, band: &[LinkClicks]) {
         self.bands.push((first_id << LEVEL_BITS) + i64::from(level));
         // The widest band has 2^31 ids.
         let offset = |link: LinkId| i32::try_from(link.number() - first_id).unwrap_or(i32::MAX);
         self.links
-            .extend(band.iter().map(|(link, _)| offset(*link)));
+            .extend(band.iter().map(|of_link| offset(of_link.link)));
         self.clicks
-            .extend(band.iter().map(|(_, clicks)| signed(*clicks)));
+            .extend(band.iter().map(|of_link| signed(of_link.clicks)));
         self.ends
             .push(i32::try_from(self.links.len()).unwrap_or(i32::MAX));
     }
@@ -125,6 +127,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::domain::UserId;
+
+    fn of_link(link: i64, clicks: u64) -> LinkClicks {
+        LinkClicks {
+            link: LinkId::parse(link).unwrap(),
+            owner: UserId(1),
+            clicks,
+        }
+    }
 
     proptest! {
         #[test]
@@ -133,7 +144,7 @@ mod tests {
             sparse in btree_map(1_i64..=i64::MAX >> (LEVEL_BITS + 1), 1_u64..5, 0..100),
         ) {
             let clicks: std::collections::BTreeMap<_, _> = dense.into_iter().chain(sparse).collect();
-            let clicks: Vec<_> = clicks.into_iter().map(|(link, clicks)| (LinkId::parse(link).unwrap(), clicks)).collect();
+            let clicks: Vec<_> = clicks.into_iter().map(|(link, clicks)| of_link(link, clicks)).collect();
             let parts = Parts::of(&clicks);
             let (mut found, mut begin) = (Vec::new(), 0);
             for (band, end) in parts.bands.iter().zip(&parts.ends) {
@@ -142,7 +153,7 @@ mod tests {
                 for place in begin..end {
                     let link = first + i64::from(parts.links[place]);
                     prop_assert_eq!(link >> level << level, first);
-                    found.push((LinkId::parse(link).unwrap(), parts.clicks[place].unsigned_abs()));
+                    found.push(of_link(link, parts.clicks[place].unsigned_abs()));
                 }
                 begin = end;
             }
@@ -151,7 +162,7 @@ mod tests {
 
         #[test]
         fn few_links_make_few_parts(links in proptest::collection::btree_set(1_i64..1_000_000_000, 1..1_000)) {
-            let clicks: Vec<_> = links.iter().map(|link| (LinkId::parse(*link).unwrap(), 1)).collect();
+            let clicks: Vec<_> = links.iter().map(|link| of_link(*link, 1)).collect();
             // A band that is cut has more than 128 links, and becomes eight at most.
             prop_assert!(Parts::of(&clicks).bands.len() <= 1 + clicks.len() / 16);
         }

@@ -4,18 +4,18 @@ use std::fmt::{self, Write};
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-use crate::domain::LinkId;
-use crate::store::StoreError;
+use crate::domain::{LinkId, UserId};
 use crate::store::rows::signed;
+use crate::store::{LinkClicks, StoreError};
 
 /// `{"id":clicks,…}`
-pub(super) fn to_json(clicks: &[(LinkId, u64)]) -> String {
+pub(super) fn to_json(clicks: impl ExactSizeIterator<Item = (LinkId, u64)>) -> String {
     let mut json = String::with_capacity(2 + clicks.len() * 12);
     json.push('{');
-    for (index, (link, count)) in clicks.iter().enumerate() {
+    for (index, (link, count)) in clicks.enumerate() {
         let comma = if index == 0 { "" } else { "," };
         // Writing to a string does not fail.
-        let _ = write!(json, "{comma}\"{}\":{}", link.number(), signed(*count));
+        let _ = write!(json, "{comma}\"{}\":{}", link.number(), signed(count));
     }
     json.push('}');
     json
@@ -25,6 +25,32 @@ pub(super) fn from_json(json: &str) -> Result<Vec<(LinkId, u64)>, StoreError> {
     let clicks: Clicks =
         serde_json::from_str(json).map_err(|error| StoreError::Unexpected(error.to_string()))?;
     Ok(clicks.0)
+}
+
+/// The owners of the links of a batch, in their order.
+pub(super) fn owners_to_json(clicks: &[LinkClicks]) -> String {
+    let owners: Vec<_> = clicks.iter().map(|of_link| of_link.owner.0).collect();
+    serde_json::json!(owners).to_string()
+}
+
+/// The clicks of a batch with the owners of its links.
+pub(super) fn with_owners(
+    clicks: Vec<(LinkId, u64)>,
+    owners: &str,
+) -> Result<Vec<LinkClicks>, StoreError> {
+    let owners: Vec<i64> =
+        serde_json::from_str(owners).map_err(|error| StoreError::Unexpected(error.to_string()))?;
+    if owners.len() != clicks.len() {
+        let why = "a parked batch has another number of owners than of links";
+        return Err(StoreError::Unexpected(why.into()));
+    }
+    let of_links = clicks.into_iter().zip(owners);
+    let of_links = of_links.map(|((link, clicks), owner)| LinkClicks {
+        link,
+        owner: UserId(owner),
+        clicks,
+    });
+    Ok(of_links.collect())
 }
 
 /// Pairs in the order in which they are written: a map of each batch would be built for nothing.
@@ -68,7 +94,7 @@ mod tests {
         fn a_batch_is_read_as_it_was_written(clicks in vec((0..=LinkId::LAST.number(), any::<u32>()), 0..20)) {
             let clicks: Vec<_> =
                 clicks.into_iter().map(|(link, count)| (LinkId::parse(link).unwrap(), count.into())).collect();
-            prop_assert_eq!(from_json(&to_json(&clicks)).unwrap(), clicks);
+            prop_assert_eq!(from_json(&to_json(clicks.iter().copied())).unwrap(), clicks);
         }
 
         #[test]

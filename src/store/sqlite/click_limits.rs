@@ -8,7 +8,7 @@ use super::batch::to_json;
 use super::counted::{count_clicks, queue_details};
 use crate::domain::LinkId;
 use crate::store::rows::{self, signed};
-use crate::store::{ClickBatch, ClickLimits, Grant, StoreError};
+use crate::store::{ClickBatch, ClickLimits, Grant, LinkClicks, StoreError};
 
 /// A link, and how many of its clicks are granted and left.
 type GrantRow = (i64, i64, Option<i64>);
@@ -116,7 +116,7 @@ async fn granted(
          FROM json_each(?1) AS asked LEFT JOIN links ON links.id = CAST(asked.key AS INTEGER)
          LEFT JOIN link_limits ON link_id = links.id",
     )
-    .bind(to_json(&batch.clicks))
+    .bind(to_json(batch.clicks.iter().map(LinkClicks::of_link)))
     .fetch_all(&mut **transaction)
     .await?;
     let granted = |(link, asked, left): GrantRow| match left {

@@ -6,19 +6,20 @@ use async_trait::async_trait;
 use sqlx::SqliteConnection;
 
 use super::SqliteStore;
-use super::batch::{from_json, to_json};
+use super::batch::{from_json, owners_to_json, to_json, with_owners};
 use super::counted::{count_clicks, queue_details};
 use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::click_rows;
 use crate::store::{
     ClickBatch, ClickDetails, Clicks, Compacted, CountSnapshot, FlushId, FlushMark, FlushesSeen,
-    MergeRound, ParkedBatch, RecorderId, StoreError,
+    LinkClicks, MergeRound, ParkedBatch, RecorderId, StoreError,
 };
 
 /// Recorder, number, epoch, clicks, tag, interval, packed classes.
 type ParkedRow = (
     i64,
     i64,
+    String,
     String,
     String,
     Option<String>,
@@ -71,14 +72,16 @@ impl Clicks for SqliteStore {
         let started = Instant::now();
         // One statement: recorders' marks are written later, when a batch leaves the journal.
         sqlx::query(
-            "INSERT INTO click_journal (recorder, number, parked, epoch, clicks, interval, details) SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4, ?5, ?6
+            "INSERT INTO click_journal (recorder, number, parked, epoch, clicks, owners, interval, details)
+             SELECT ?1, ?2, ?3 IS NOT NULL, ?3, ?4, ?5, ?6, ?7
              WHERE NOT EXISTS (SELECT 1 FROM click_recorders WHERE recorder = ?1 AND last_batch >= ?2)
                AND NOT EXISTS (SELECT 1 FROM click_journal WHERE recorder = ?1 AND number >= ?2)",
         )
         .bind(batch.recorder.cast_signed())
         .bind(batch.number.cast_signed())
         .bind(parked_in)
-        .bind(to_json(&batch.clicks))
+        .bind(to_json(batch.clicks.iter().map(LinkClicks::of_link)))
+        .bind(parked_in.map(|_| owners_to_json(&batch.clicks)))
         .bind(batch.interval.number())
         .bind(click_rows::packed(&batch.details))
         .execute(&mut *self.writer.get_with_priority().await?)
@@ -96,7 +99,7 @@ impl Clicks for SqliteStore {
         &self,
         flush: &FlushId,
         from: FlushMark,
-        part: &[(LinkId, u64)],
+        part: &[LinkClicks],
         details: &ClickDetails,
         up_to: FlushMark,
     ) -> Result<bool, StoreError> {
@@ -117,7 +120,8 @@ impl Clicks for SqliteStore {
         if noted.rows_affected() == 0 {
             return Ok(false);
         }
-        count_clicks(&mut transaction, part, flush.interval).await?;
+        let clicks: Vec<_> = part.iter().map(LinkClicks::of_link).collect();
+        count_clicks(&mut transaction, &clicks, flush.interval).await?;
         queue_details(&mut transaction, details, flush.interval, None).await?;
         transaction.commit().await?;
         Ok(true)
@@ -130,7 +134,7 @@ impl Clicks for SqliteStore {
     ) -> Result<Vec<ParkedBatch>, StoreError> {
         let (recorder, number) = click_rows::batch_key(after);
         let found: Vec<ParkedRow> = sqlx::query_as(
-            "SELECT recorder, number, coalesce(epoch, ''), clicks, tag, interval, details
+            "SELECT recorder, number, coalesce(epoch, ''), clicks, coalesce(owners, '[]'), tag, interval, details
              FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE parked AND (recorder, number) > (?1, ?2) ORDER BY recorder, number LIMIT ?3",
         )
         .bind(recorder)
@@ -141,12 +145,12 @@ impl Clicks for SqliteStore {
         found
             .into_iter()
             .map(
-                |(recorder, number, epoch, clicks, tag, interval, details)| {
+                |(recorder, number, epoch, clicks, owners, tag, interval, details)| {
                     let batch = ClickBatch {
                         recorder: recorder.cast_unsigned(),
                         number: number.cast_unsigned(),
                         interval: Interval::from_number(interval),
-                        clicks: from_json(&clicks)?,
+                        clicks: with_owners(from_json(&clicks)?, &owners)?,
                         details: click_rows::details(details),
                     };
                     Ok(ParkedBatch { batch, epoch, tag })

@@ -30,7 +30,7 @@ pub(in crate::store) async fn count_clicks(
     interval: Interval,
 ) -> Result<(), sqlx::Error> {
     sqlx::query(COUNT)
-        .bind(to_json(clicks))
+        .bind(to_json(clicks.iter().copied()))
         .bind(interval.number())
         .execute(transaction)
         .await?;
@@ -50,7 +50,7 @@ pub(super) async fn queue_details(
     sqlx::query("INSERT INTO click_detail_queue (interval, details, limits) VALUES (?1, ?2, ?3)")
         .bind(interval.number())
         .bind(packed)
-        .bind(limits.map(to_json))
+        .bind(limits.map(|limits| to_json(limits.iter().copied())))
         .execute(transaction)
         .await?;
     Ok(())

@@ -6,6 +6,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::{NOON, PARTS, began, count, flush_of, merge, number, series, whole};
 use crate::store::backend::{link, user, with_primary};
+use crate::support::clicks::of_owner;
 
 #[tokio::test]
 async fn links_whose_row_is_locked_keep_no_others_from_being_merged() {
@@ -19,7 +20,7 @@ async fn links_whose_row_is_locked_keep_no_others_from_being_merged() {
         let mut by_hand = PgConnection::connect(&url).await.unwrap();
         let data_set = began(&store).await;
         for (number, id) in (1..).zip(&links) {
-            whole(&store, &flush_of(&data_set, number, NOON), &[(*id, 1)]).await;
+            whole(&store, &flush_of(&data_set, number, NOON), owner, &[(*id, 1)]).await;
         }
         merge(&store).await;
         let mut holder = PgConnection::connect(&url).await.unwrap();
@@ -29,7 +30,7 @@ async fn links_whose_row_is_locked_keep_no_others_from_being_merged() {
         // Parts of forty bands: a step has thirty-two.
         let filled = "INSERT INTO click_parts SELECT (n << 12) + 7, '', 0, 2000000, '{1}', '{1}', '{1}' FROM generate_series(1000, 1040) n";
         sqlx::raw_sql(filled).execute(&mut by_hand).await.unwrap();
-        whole(&store, &flush_of(&data_set, 3, NOON), &[(links[0], 1)]).await;
+        whole(&store, &flush_of(&data_set, 3, NOON), owner, &[(links[0], 1)]).await;
         let mut round = MergeRound::default();
         let failed = store.clicks.compact(&mut round).await;
         assert!(failed.is_err() && round.has_begun());
@@ -53,12 +54,18 @@ async fn sums_that_no_click_makes_stop_no_writer() {
         let data_set = began(&store).await;
         for number in 1..4 {
             let nonsense = [(one, u64::MAX), (other, u64::MAX)];
-            whole(&store, &flush_of(&data_set, number, NOON), &nonsense).await;
+            whole(&store, &flush_of(&data_set, number, NOON), owner, &nonsense).await;
             merge(&store).await;
             while store.details.sum_details(0).await.unwrap() {}
         }
         let (_, third) = link(&store, owner).await;
-        whole(&store, &flush_of(&data_set, 4, NOON + 1), &[(third, 1)]).await;
+        whole(
+            &store,
+            &flush_of(&data_set, 4, NOON + 1),
+            owner,
+            &[(third, 1)],
+        )
+        .await;
         merge(&store).await;
         assert_eq!(count(&store, third).await, 1);
         assert_eq!(count(&store, one).await, i64::MAX.unsigned_abs());
@@ -77,6 +84,7 @@ async fn intervals_whose_clicks_come_late_again_and_again_are_one_point_each() {
             whole(
                 &store,
                 &flush_of(&data_set, number, NOON + number % 2),
+                owner,
                 &[(id, 1)],
             )
             .await;
@@ -96,18 +104,19 @@ async fn intervals_whose_clicks_come_late_again_and_again_are_one_point_each() {
 async fn clicks_in_parts_count_for_a_limit() {
     with_primary(async |primary, url| {
         let store = Store::of(primary);
-        link(&store, user(&store).await).await;
+        let owner = user(&store).await;
+        link(&store, owner).await;
         let made = "INSERT INTO links (short_code, target_url, owner_id, created_at, max_clicks)
             SELECT 'limited', target_url, owner_id, created_at, 10 FROM links RETURNING id";
         let id = number(&mut PgConnection::connect(&url).await.unwrap(), made).await;
         let id = LinkId::parse(id).unwrap();
         let data_set = began(&store).await;
-        whole(&store, &flush_of(&data_set, 1, NOON), &[(id, 6)]).await;
+        whole(&store, &flush_of(&data_set, 1, NOON), owner, &[(id, 6)]).await;
         let asked = ClickBatch {
             recorder: 1,
             number: 1,
             interval: Interval::from_number(NOON),
-            clicks: vec![(id, 9)],
+            clicks: of_owner(owner.user, [(id, 9)]),
             details: ClickDetails::default(),
         };
         let granted = Grant::Granted { clicks: 4, left: 0 };

@@ -11,6 +11,7 @@ use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
 use crate::store::backend::{delete_link, link, user, with_primary};
+use crate::support::clicks::of_owner;
 
 /// An interval of the flushes.
 const NOON: i64 = 2_000_000;
@@ -40,15 +41,22 @@ async fn apply(
     store: &Store,
     flush: &FlushId,
     (from, up_to): (FlushMark, FlushMark),
+    owner: Principal,
     clicks: &[(LinkId, u64)],
 ) -> FlushMark {
-    let none = ClickDetails::default();
-    let applied = store.apply_flush(flush, from, clicks, &none, up_to);
+    let (clicks, none) = (
+        of_owner(owner.user, clicks.iter().copied()),
+        ClickDetails::default(),
+    );
+    let applied = store.apply_flush(flush, from, &clicks, &none, up_to);
     applied.await.unwrap()
 }
 
-async fn whole(store: &Store, flush: &FlushId, clicks: &[(LinkId, u64)]) {
-    assert_eq!(apply(store, flush, (Nothing, Whole), clicks).await, Whole);
+async fn whole(store: &Store, flush: &FlushId, owner: Principal, clicks: &[(LinkId, u64)]) {
+    assert_eq!(
+        apply(store, flush, (Nothing, Whole), owner, clicks).await,
+        Whole
+    );
 }
 
 async fn merge(store: &Store) {
@@ -110,23 +118,32 @@ async fn a_ninth_flush_waits_until_earlier_ones_are_merged() {
         let (_, other) = link(&store, owner).await;
         let data_set = began(&store).await;
         for number in 1..8 {
-            whole(&store, &flush_of(&data_set, number, NOON), &[(one, 1)]).await;
+            whole(
+                &store,
+                &flush_of(&data_set, number, NOON),
+                owner,
+                &[(one, 1)],
+            )
+            .await;
         }
         let eighth = flush_of(&data_set, 8, NOON);
         let first_half = (Nothing, UpTo(one));
         assert_eq!(
-            apply(&store, &eighth, first_half, &[(one, 1)]).await,
+            apply(&store, &eighth, first_half, owner, &[(one, 1)]).await,
             UpTo(one)
         );
         // One that is under way is finished.
         let second_half = (UpTo(one), Whole);
         assert_eq!(
-            apply(&store, &eighth, second_half, &[(other, 1)]).await,
+            apply(&store, &eighth, second_half, owner, &[(other, 1)]).await,
             Whole
         );
         let ninth = flush_of(&data_set, 9, NOON);
         let all = (Nothing, Whole);
-        assert_eq!(apply(&store, &ninth, all, &[(one, 1)]).await, Nothing);
+        assert_eq!(
+            apply(&store, &ninth, all, owner, &[(one, 1)]).await,
+            Nothing
+        );
         assert_eq!(
             (count(&store, one).await, count(&store, other).await),
             (8, 1)
@@ -136,7 +153,7 @@ async fn a_ninth_flush_waits_until_earlier_ones_are_merged() {
             (count(&store, one).await, count(&store, other).await),
             (8, 1)
         );
-        assert_eq!(apply(&store, &ninth, all, &[(one, 1)]).await, Whole);
+        assert_eq!(apply(&store, &ninth, all, owner, &[(one, 1)]).await, Whole);
         assert_eq!(count(&store, one).await, 9);
     })
     .await;
@@ -149,7 +166,7 @@ async fn a_merge_that_is_cut_off_changes_no_count() {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let data_set = began(&store).await;
-        whole(&store, &flush_of(&data_set, 1, NOON), &[(id, 3)]).await;
+        whole(&store, &flush_of(&data_set, 1, NOON), owner, &[(id, 3)]).await;
         let mut by_hand = PgConnection::connect(&url).await.unwrap();
         let mut merging = by_hand.begin().await.unwrap();
         let merged = sqlx::query("SELECT merge_parts(array_agg(band)) FROM click_parts");
@@ -190,12 +207,12 @@ async fn merges_of_two_instances_take_each_part_once() {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let data_set = began(&store).await;
-        whole(&store, &flush_of(&data_set, 1, NOON), &[(id, 3)]).await;
+        whole(&store, &flush_of(&data_set, 1, NOON), owner, &[(id, 3)]).await;
         let mut other = PgConnection::connect(&url).await.unwrap();
         let mut merging = other.begin().await.unwrap();
         let merged = sqlx::query("SELECT merge_parts(array_agg(band)) FROM click_parts");
         merged.execute(&mut *merging).await.unwrap();
-        whole(&store, &flush_of(&data_set, 2, NOON), &[(id, 4)]).await;
+        whole(&store, &flush_of(&data_set, 2, NOON), owner, &[(id, 4)]).await;
         let ends = async {
             until_a_session_waits(&mut PgConnection::connect(&url).await.unwrap()).await;
             merging.commit().await.unwrap();
@@ -221,7 +238,7 @@ async fn first_clicks_of_a_link_that_two_writers_add_at_once_are_all_counted() {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let data_set = began(&store).await;
-        whole(&store, &flush_of(&data_set, 1, NOON), &[(id, 3)]).await;
+        whole(&store, &flush_of(&data_set, 1, NOON), owner, &[(id, 3)]).await;
         let mut other = PgConnection::connect(&url).await.unwrap();
         let mut observer = PgConnection::connect(&url).await.unwrap();
         let mut granting = other.begin().await.unwrap();
@@ -261,10 +278,22 @@ async fn a_deletion_and_a_merge_of_the_link_at_once_leave_nothing_in_the_sums() 
         for (number, merged_before) in [(1, false), (3, true)] {
             let (_, id) = link(&store, owner).await;
             if merged_before {
-                whole(&store, &flush_of(&data_set, number - 1, NOON), &[(id, 5)]).await;
+                whole(
+                    &store,
+                    &flush_of(&data_set, number - 1, NOON),
+                    owner,
+                    &[(id, 5)],
+                )
+                .await;
                 merge(&store).await;
             }
-            whole(&store, &flush_of(&data_set, number, NOON), &[(id, 3)]).await;
+            whole(
+                &store,
+                &flush_of(&data_set, number, NOON),
+                owner,
+                &[(id, 3)],
+            )
+            .await;
             let mut deleting = by_hand.begin().await.unwrap();
             let deleted = sqlx::query("DELETE FROM links WHERE id = $1").bind(id.number());
             deleted.execute(&mut *deleting).await.unwrap();
@@ -277,7 +306,7 @@ async fn a_deletion_and_a_merge_of_the_link_at_once_leave_nothing_in_the_sums() 
         }
         // And the other way round.
         let (code, id) = link(&store, owner).await;
-        whole(&store, &flush_of(&data_set, 4, NOON), &[(id, 3)]).await;
+        whole(&store, &flush_of(&data_set, 4, NOON), owner, &[(id, 3)]).await;
         let mut merging = by_hand.begin().await.unwrap();
         let merged = sqlx::query("SELECT merge_parts(array_agg(band)) FROM click_parts");
         merged.execute(&mut *merging).await.unwrap();
@@ -306,9 +335,9 @@ async fn links_with_any_ids_are_found_in_parts() {
         all.sort_unstable();
         let clicks: Vec<_> = (1..).zip(&all).map(|(clicks, id)| (*id, clicks)).collect();
         let data_set = began(&store).await;
-        whole(&store, &flush_of(&data_set, 1, NOON), &clicks).await;
+        whole(&store, &flush_of(&data_set, 1, NOON), owner, &clicks).await;
         let few: Vec<_> = clicks.iter().copied().step_by(7).collect();
-        whole(&store, &flush_of(&data_set, 2, NOON + 1), &few).await;
+        whole(&store, &flush_of(&data_set, 2, NOON + 1), owner, &few).await;
         let twice: Vec<_> = clicks.iter().enumerate().map(|(place, (id, clicks))| (*id, clicks * if place % 7 == 0 { 2 } else { 1 })).collect();
         let sum: u64 = twice.iter().map(|(_, clicks)| clicks).sum();
         for merged in [false, true] {
@@ -348,7 +377,13 @@ async fn a_series_has_every_interval_and_clicks_of_any_number_that_come_late() {
                 3 => 1 << 57,
                 clicks => clicks.unsigned_abs() + 1,
             };
-            whole(&store, &flush_of(&data_set, number, at), &[(id, clicks)]).await;
+            whole(
+                &store,
+                &flush_of(&data_set, number, at),
+                owner,
+                &[(id, clicks)],
+            )
+            .await;
             *expected.entry(at).or_insert(0) += clicks;
             merge(&store).await;
             let expected: Vec<_> = expected.iter().map(|(at, clicks)| (*at, *clicks)).collect();

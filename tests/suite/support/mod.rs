@@ -2,6 +2,7 @@
 
 mod app;
 mod backend;
+pub(crate) mod clicks;
 pub(crate) mod links;
 mod locks;
 pub(crate) mod mmdb;
