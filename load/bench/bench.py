@@ -31,6 +31,8 @@ class Bench:
     """Agents and referrers, in the order in which they come."""
     sustained: float
     """For how many seconds shunt is loaded fully before its half load."""
+    k6: Path | None = None
+    """Where pace is checked against it."""
     extras: set[str] = field(default_factory=set)
     greatest: dict[tuple[str, int], float] = field(default_factory=dict)
     """Redirects per second by contender and connections, of the newest round."""
@@ -89,10 +91,10 @@ class Bench:
 
         if not load.answered:
             raise Failed(f"{name} answered nothing ({case}, {connections} connections)")
-        sample = Sample(name, case, connections, load.rate, load.p50, load.p99, load.errors,
+        sample = Sample(name, case, connections, load.rate, load.p50, load.p99, load.p999, load.max, load.errors,
                         load.answered, per_answer("server") or 0.0, per_answer("redis"),
                         per_answer("postgres"))
         self.results.samples.append(sample)
         say(f"  {case}, {connections} connections: {sample.cpu:.2f} us CPU, {sample.rate:.0f}/s,"
-            f" p50 {sample.p50:.0f} us, p99 {sample.p99:.0f} us, {sample.errors} errors")
+            f" p50 {sample.p50:.0f} us, {load.shown_tail()}, {sample.errors} errors")
         return sample

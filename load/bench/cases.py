@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import median
 
 from testbed.processes import wait_for
@@ -13,12 +14,14 @@ from testbed.programs import Failed
 from .api import PASSWORD
 from .backends import LookupWatch, count_lookups
 from .bench import Bench
-from .contenders import Contender, Embedded, Production, ProductionOff, Running, Shunt, Textbook, TextbookDefault
+from .contenders import Contender, Embedded, Nginx, Production, ProductionOff, Running, Shunt, Textbook, TextbookDefault
 from .counting import Count
 from .drive import Load
+from .generators import check_generators
 from .links import codes, write_paths
 from .pinned import say
 from .results import Results
+from .visitors import PAST_BUDGET
 
 UNKNOWN = 1_000
 SCANNER_RATE = 1_000
@@ -78,9 +81,13 @@ def extras(bench: Bench, contender: Contender, running: Running, count: Count | 
     if "browser" in bench.extras:
         for connections in bench.connections:
             browser(bench, contender.name, connections, running, count)
-    if "visitors" in bench.extras and isinstance(contender, Production):
+    if "visitors" in bench.extras and isinstance(contender, Shunt | Nginx):
+        if isinstance(contender, Shunt) and not contender.is_off:
+            meet(bench, running, count)
         for connections in bench.connections:
             bench.full(contender.name, "visitors", bench.draws["uniform"], connections, running, count, visitors=bench.visitors)
+    if "generators" in bench.extras:
+        check_generators(bench, contender.name, running, count)
     if "half" in bench.extras:
         for connections in sorted(bench.connections, reverse=True):
             half(bench, contender.name, connections, running, count)
@@ -95,6 +102,21 @@ def extras(bench: Bench, contender: Contender, running: Running, count: Count | 
             logins(bench, contender.name, running, count)
     if "killed" in bench.extras:
         killed(bench, contender, running, count)
+
+
+def meet(bench: Bench, running: Running, count: Count | None) -> None:
+    """Sends redirects of many visitors until each agent and referrer is known: all come from one address, which has a budget for
+    new ones."""
+    api = running.api
+    assert api
+
+    def are_known() -> bool:
+        before = api.metric(PAST_BUDGET)
+        load = bench.generators.full(running.port, bench.draws["uniform"], PACED, 1.0, visitors=bench.visitors)
+        bench.verify(count, load)
+        return api.metric(PAST_BUDGET) == before
+
+    wait_for("all agents and referrers are known", are_known, 120.0)
 
 
 def browser(bench: Bench, name: str, connections: int, running: Running, count: Count | None) -> None:
@@ -147,15 +169,19 @@ def unknown(bench: Bench, name: str, running: Running, count: Count) -> None:
     bench.verify(count)
 
 
-def in_turns(bench: Bench, what: str, calm: Callable[[], Load], beside: Callable[[], Load], count: Count) -> None:
+def in_turns(bench: Bench, what: str, drive_calmly: Callable[[], Load], drive_beside: Callable[[], Load], count: Count) -> None:
     """The p99 of redirects with a further load beside them, against without."""
     loads: list[tuple[Load, Load]] = []
     for _ in range(TURNS):
-        loads.append((calm(), beside()))
+        loads.append((drive_calmly(), drive_beside()))
         bench.verify(count, *loads[-1])
     without, with_it = (median(load.p99 for load in turn) for turn in zip(*loads, strict=True))
     bench.results.figure(f"{what}: p99 of redirects without, us", without)
     bench.results.figure(f"{what}: p99 of redirects, us", with_it)
+    for calm, beside in loads:
+        for which, load in ((" without", calm), ("", beside)):
+            bench.results.figure(f"{what}: p99.9 of redirects{which}, us", load.p999)
+            bench.results.figure(f"{what}: slowest redirect{which}, us", load.max)
     bench.results.figure(f"{what}: p99 against without", with_it / without)
     say(f"  {what}: p99 {with_it:.0f} us against {without:.0f} us")
 
@@ -215,7 +241,7 @@ def killed(bench: Bench, contender: Shunt, running: Running, count: Count) -> No
     contender.testbed.stop(running.server, hard=True)
     load = loading.result()
     # Requests under way may have been counted without a response.
-    lost_at_most = Load(load.answered, load.seconds, load.p50, load.p99, 0, load.refused, unseen=PACED)
+    lost_at_most = replace(load, errors=0, unseen=PACED)
     with contender.running() as revived:
         assert revived.api
         count.api = revived.api
@@ -249,6 +275,9 @@ def compare_round(bench: Bench) -> None:
             ratio(f"{contender}, {connections} connections: CPU with a browser's headers against nginx",
                   newest(contender, "browser", connections, "cpu"),
                   newest("nginx", "browser", connections, "cpu"))
+            ratio(f"{contender}, many visitors, {connections} connections: CPU against nginx",
+                  newest(contender, "visitors", connections, "cpu"),
+                  newest("nginx", "visitors", connections, "cpu"))
         off = newest(ProductionOff.name, "visitors", connections, "cpu")
         ratio(f"many visitors, {connections} connections: CPU of off against before",
               off, newest(f"{Production.name} before", "visitors", connections, "cpu"))
@@ -285,6 +314,10 @@ def judge(results: Results) -> None:
           "shunt, 256 connections: CPU against nginx", 1.25, 1.0, "x")
     judge("warm redirect, 64 connections: CPU against nginx's map",
           "shunt, 64 connections: CPU against nginx", 1.4, 1.1, "x")
+    for contender in (Production.name, Embedded.name):
+        for connections, bar in {64: 1.1, 256: 1.15}.items():
+            judge(f"{contender}, 2,000 agents, {connections} connections: CPU against nginx's map",
+                  f"{contender}, many visitors, {connections} connections: CPU against nginx", bar, None, "x")
     for textbook, pool in TEXTBOOKS.items():
         for connections in (64, 256):
             judge(f"redirects/s against the textbook design, {pool}, {connections} connections",

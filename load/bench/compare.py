@@ -14,13 +14,14 @@ from .bench import Bench
 from .chart import Bar, Panel, svg
 from .contenders import BEFORE, CONTENDERS, Contender
 from .drive import Generators
+from .generators import find_k6
 from .links import codes, uniform, write_paths, zipf_like
 from .pinned import PinnedTestbed, say
 from .results import RESULTS, Results
 from .tools import build, machine, where
 from .visitors import write_visitors
 
-EXTRAS = ("browser", "visitors", "half", "unknown", "scanner", "logins", "fresh", "killed")
+EXTRAS = ("browser", "visitors", "half", "unknown", "scanner", "logins", "fresh", "killed", "generators")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -39,8 +40,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         " number means is in load/README.md."))
     parser.add_argument("--only", type=names(tuple(CONTENDERS)), default=list(CONTENDERS),
                         metavar="NAMES", help=f"of {', '.join(CONTENDERS)}, with commas between")
-    parser.add_argument("--extras", type=names(EXTRAS), default=list(EXTRAS), metavar="NAMES",
-                        help=f"further cases: of {', '.join(EXTRAS)}; '' for none")
+    parser.add_argument("--extras", type=names(EXTRAS), default=[name for name in EXTRAS if name != "generators"],
+                        metavar="NAMES", help=f"further cases: of {', '.join(EXTRAS)}, without the last by default; '' for none")
     parser.add_argument("--rounds", type=int, default=5, help="alternating rounds (5)")
     parser.add_argument("--seconds", type=float, default=4.0, help="of each load (4)")
     parser.add_argument("--sustained", type=float, default=120.0, metavar="SECONDS", help=(
@@ -95,6 +96,7 @@ def compare(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
         visitors=write_visitors(testbed.folder / "visitors"),
         sustained=options.sustained,
         extras=set(options.extras),
+        k6=find_k6() if "generators" in options.extras else None,
     )
     kinds = [CONTENDERS[name] for name in options.only]
     contenders = [kind(testbed, tools, programs, known) for kind in kinds]

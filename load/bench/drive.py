@@ -23,13 +23,15 @@ class Load:
     seconds: float
     p50: float
     p99: float
+    p999: float
+    max: float
     errors: int
     refused: int
     unseen: int = 0
     """The responses that the server may have sent and the generator did not count."""
     statuses: dict[str, int] = field(default_factory=dict)
     by_status: dict[str, dict[str, float]] = field(default_factory=dict)
-    """p50, p99 and so on of the responses of each status; by pace."""
+    """p50, p99, p999 and so on of the responses of each status; by pace."""
     histogram: dict[str, int] = field(default_factory=dict)
     """The number of responses by latency, to two digits; by pace."""
 
@@ -38,18 +40,39 @@ class Load:
         """Responses per second."""
         return self.answered / self.seconds
 
+    def tail(self) -> dict[str, float]:
+        """The latencies of the slow responses, in milliseconds."""
+        return tail({"p99": self.p99, "p999": self.p999, "max": self.max})
 
-def p99_of_all(loads: list[Load]) -> float:
-    """The p99 of the responses of several loads of pace together."""
+    def shown_tail(self) -> str:
+        """The same for people."""
+        return ", ".join(f"{name} {latency:.3g}" if latency < 1_000 else f"{name} {latency:.0f}"
+                         for name, latency in self.tail().items()) + " ms"
+
+
+def tail(latencies: dict[str, float]) -> dict[str, float]:
+    """The slow ones of the latencies that pace reports, in milliseconds."""
+    return {"p99": latencies["p99"] / 1000, "p99.9": latencies["p999"] / 1000, "slowest": latencies["max"] / 1000}
+
+
+def all_of(loads: list[Load]) -> Load:
+    """Several loads of pace together, with latencies to two digits."""
     counts: Counter[int] = Counter()
     for load in loads:
         counts.update({int(latency): count for latency, count in load.histogram.items()})
-    faster = counts.total() * 0.99
-    for latency in sorted(counts):
-        faster -= counts[latency]
-        if faster < 0:
-            break
-    return float(latency)
+    rising = sorted(counts.items())
+
+    def below(share: float) -> float:
+        faster = counts.total() * share
+        for latency, count in rising:
+            faster -= count
+            if faster < 0:
+                return float(latency)
+        return 0.0
+
+    return Load(sum(load.answered for load in loads), sum(load.seconds for load in loads), below(0.5), below(0.99), below(0.999),
+                max(load.max for load in loads), sum(load.errors for load in loads), sum(load.refused for load in loads),
+                histogram={str(latency): count for latency, count in rising})
 
 
 @dataclass(frozen=True)
@@ -77,7 +100,7 @@ class Generators:
         if not found:
             raise Failed(f"wrk said: {output}")
         outcome = json.loads(found[0].removeprefix("JSON "))
-        return Load(outcome["answered"], outcome["seconds"], outcome["p50"], outcome["p99"],
+        return Load(outcome["answered"], outcome["seconds"], outcome["p50"], outcome["p99"], outcome["p999"], outcome["max"],
                     outcome["broken"], outcome["refused"], unseen=connections)
 
     def start_pace(
@@ -94,13 +117,17 @@ class Generators:
         headers: tuple[str, ...] = (),
         body: str = "",
         drain: float = 10.0,
+        visitors: Path | None = None,
+        by_second: Path | None = None,
     ) -> Pace:
         """Starts pace: `rate` requests a second, timed from the moment when each was due, or without a rate at full
-        speed; for some seconds or until `requests` are answered."""
+        speed; for some seconds or until `requests` are answered. The latencies of each second are written to `by_second`."""
         command: list[str | Path | int | float] = [] if self.core is None else ["taskset", "-c", self.core]
         command += [
             self.pace, "--address", f"127.0.0.1:{port}", "--paths", paths, "--connections", connections,
             "--seconds", seconds, "--skip", skip, "--method", method, "--body", body, "--drain", drain]
+        command += ["--visitors", visitors] if visitors else []
+        command += ["--by-second", by_second] if by_second else []
         command += ["--awake"] if self.awake else []
         command += ["--rate", rate] if rate is not None else []
         command += ["--requests", requests] if requests is not None else []
@@ -132,6 +159,6 @@ class Pace:
             raise Failed(f"pace: {errors.strip()}")
         outcome = json.loads(output)
         refused = sum(n for status, n in outcome["statuses"].items() if status >= "400")
-        return Load(outcome["answered"], outcome["seconds"], outcome["p50"], outcome["p99"],
+        return Load(outcome["answered"], outcome["seconds"], outcome["p50"], outcome["p99"], outcome["p999"], outcome["max"],
                     outcome["failed"] + outcome["unanswered"], refused, statuses=outcome["statuses"],
                     by_status=outcome["by_status"], histogram=outcome["histogram"])

@@ -129,9 +129,9 @@ def operations(stock: Stock, generators: Generators, running: Running,
                 raise Failed(f"{what}: {load.statuses}, {load.errors} errors")
             used = {who: (after[who] - before[who]) / load.answered * 1e6 for who in after}
             samples.append(Sample(f"{stock.postgres.database} database", what, CONNECTIONS, load.rate, load.p50,
-                                  load.p99, load.errors, load.answered, used["server"], used["redis"],
+                                  load.p99, load.p999, load.max, load.errors, load.answered, used["server"], used["redis"],
                                   used["postgres"]))
-            say(f"  {samples[-1].contender}: {what}: {sum(used.values()):.0f} us CPU in all, p99 {load.p99:.0f} us")
+            say(f"  {samples[-1].contender}: {what}: {sum(used.values()):.0f} us CPU in all, {load.shown_tail()}")
         measured.append((what, combine(samples)))
     return measured
 

@@ -105,10 +105,10 @@ def beside(shunt: Shunt, running: Running, attack: str, target: Target, results:
     results.checks += 1
     case = f"{shunt.name} beside {attack}"
     share = found.answered / max(found.asked, 1)
-    say(f"  p99 {without.p99 / 1000:.2f} ms without, {load.p99 / 1000:.2f} ms with; API: {found.answered} of {found.asked};"
+    say(f"  {without.shown_tail()} without, {load.shown_tail()} with; API: {found.answered} of {found.asked};"
         f" {found.resident / 2**20:.0f} MiB")
-    results.figure(f"{case}: p99 without, ms", without.p99 / 1000)
-    results.figure(f"{case}: p99 with, ms", load.p99 / 1000)
+    results.tail(f"{case}, without", without)
+    results.tail(f"{case}, with", load)
     results.figure(f"{case}: p99 against without", load.p99 / without.p99)
     results.figure(f"{case}: API answered", share)
     results.figure(f"{case}: resident, MiB", found.resident / 2**20)

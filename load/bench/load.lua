@@ -52,8 +52,8 @@ end
 
 function done(summary, latency)
   local errors = summary.errors
-  local form = 'JSON {"answered":%d,"seconds":%.6f,"p50":%d,"p99":%d,"max":%d,"refused":%d,"broken":%d}\n'
+  local form = 'JSON {"answered":%d,"seconds":%.6f,"p50":%d,"p99":%d,"p999":%d,"max":%d,"refused":%d,"broken":%d}\n'
   io.write(string.format(form, summary.requests, summary.duration / 1e6, latency:percentile(50),
-    latency:percentile(99), latency.max, errors.status, errors.connect + errors.read + errors.write
+    latency:percentile(99), latency:percentile(99.9), latency.max, errors.status, errors.connect + errors.read + errors.write
     + errors.timeout))
 end

@@ -59,8 +59,8 @@ def searches(stock: Stock, generators: Generators, results: Results, seconds: fl
                                     headers=(f"Authorization: Bearer {stock.long_token}",))
             if load.refused or load.errors:
                 raise Failed(f"{what}: {load.statuses}, {load.errors} errors")
-            results.figure(f"page of many links: {what}: p99, ms", load.p99 / 1000)
-            say(f"  page: {what}: p50 {load.p50 / 1000:.1f} ms, p99 {load.p99 / 1000:.1f} ms")
+            results.tail(f"page of many links: {what}", load)
+            say(f"  page: {what}: p50 {load.p50 / 1000:.1f} ms, {load.shown_tail()}")
         # The link is in the middle of the list.
         number = next(n for n in range(stock.long // 2, stock.links) if n % stock.step)
         begin = time.monotonic()

@@ -43,8 +43,8 @@ def pages(stock: Stock, generators: Generators, results: Results, seconds: float
                                     headers=headers)
             if set(load.statuses) != {"200"} or load.errors:
                 raise Failed(f"{what}: {load.statuses}, {load.errors} errors")
-            results.figure(f"page for people: {what}: p99, ms", load.p99 / 1000)
-            say(f"  page for people: {what}: p50 {load.p50 / 1000:.1f} ms, p99 {load.p99 / 1000:.1f} ms")
+            results.tail(f"page for people: {what}", load)
+            say(f"  page for people: {what}: p50 {load.p50 / 1000:.1f} ms, {load.shown_tail()}")
 
 
 def sign_in(port: int) -> str:

@@ -14,7 +14,7 @@ from testbed.programs import Failed
 from .accounting import usage
 from .contenders import Running
 from .costs import cpu_per, memory_of_redis
-from .drive import Generators, Load, p99_of_all
+from .drive import Generators, Load, all_of
 from .links import codes, write_paths
 from .pinned import say
 from .results import Results
@@ -115,8 +115,8 @@ class Flush:
                 self.ended = time.monotonic()
 
 
-def while_log_is_rewritten(redis: Redis, window: Callable[[], Load]) -> float:
-    """The p99 while Redis rewrites its append-only file. From now on Redis rewrites it only when asked: by itself it does so
+def while_log_is_rewritten(redis: Redis, window: Callable[[], Load]) -> Load:
+    """The redirects while Redis rewrites its append-only file. From now on Redis rewrites it only when asked: by itself it does so
     whenever the file has doubled, for seconds, and chance would decide whether that falls into the write-back."""
     redis.ask("CONFIG", "SET", "auto-aof-rewrite-percentage", "0")
 
@@ -128,7 +128,7 @@ def while_log_is_rewritten(redis: Redis, window: Callable[[], Load]) -> float:
     loads = [window()]
     while under_way():
         loads.append(window())
-    return p99_of_all(loads)
+    return all_of(loads)
 
 
 def written_back(stock: Stock, generators: Generators, results: Results, options: argparse.Namespace) -> None:
@@ -153,14 +153,15 @@ def written_back(stock: Stock, generators: Generators, results: Results, options
                                           rate=rate))
             return loads[-1]
 
+        assert stock.redis
         rewritten = while_log_is_rewritten(stock.redis, window)
-        results.figure("pending: p99 while Redis rewrites its log, us", rewritten)
+        note(results, "while Redis rewrites its log", rewritten)
         before_it = [window() for _ in range(WINDOWS)]
-        calm = p99_of_all(before_it)
+        calm = all_of(before_it)
         left = started + interval - time.monotonic() - options.seconds
         if left < 0:
             raise Failed("making clicks pending took too long: the flush began too early")
-        say(f"  p99 without {calm:.0f} us; waiting {left:.0f} s for the flush")
+        say(f"  {calm.shown_tail()} without; waiting {left:.0f} s for the flush")
         flush = Flush(stock)
         time.sleep(left)
         during: list[Load] = []
@@ -169,7 +170,7 @@ def written_back(stock: Stock, generators: Generators, results: Results, options
             load = window()
             if flush.began is not None:
                 during.append(load)
-                say(f"  p99 {load.p99:.0f} us")
+                say(f"  {load.shown_tail()}")
         flush.over.set()
         wait_for("the watch ends", lambda: not flush.thread.is_alive())
         if flush.began is None or flush.ended is None or not during:
@@ -178,12 +179,18 @@ def written_back(stock: Stock, generators: Generators, results: Results, options
     agree(stock, results, before, sum(load.answered for load in loads))
     results.figure("pending: seconds until written back", flush.ended - flush.began)
     results.figure("pending: CPU of Postgres per row, us", used * 1e6 / count)
-    p99 = p99_of_all(during)
-    results.figure("pending: p99 without, us", calm)
-    results.figure("pending: p99 while written back, us", p99)
-    results.figure("pending: p99 against without", p99 / calm)
+    flushed = all_of(during)
+    note(results, "without", calm)
+    note(results, "while written back", flushed)
+    results.figure("pending: p99 against without", flushed.p99 / calm.p99)
     worst = [max(load.p99 for load in windows) for windows in (before_it, during)]
     results.figure("pending: p99 of the worst window without, us", worst[0])
     results.figure("pending: p99 of the worst window while written back, us", worst[1])
-    say(f"  written back in {flush.ended - flush.began:.1f} s; p99 {p99:.0f} us against {calm:.0f} us,"
-        f" in the worst window {worst[1]:.0f} against {worst[0]:.0f} us")
+    say(f"  written back in {flush.ended - flush.began:.1f} s; {flushed.shown_tail()} against {calm.shown_tail()},"
+        f" p99 in the worst window {worst[1]:.0f} against {worst[0]:.0f} us")
+
+
+def note(results: Results, when: str, load: Load) -> None:
+    """The slow redirects of some loads."""
+    for which, latency in load.tail().items():
+        results.figure(f"pending: {which} {when}, us", latency * 1000)

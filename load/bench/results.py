@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from statistics import median
 
+from .drive import Load
 from .tools import LOAD, target_folder
 
 RESULTS = LOAD / "results"
@@ -21,6 +22,8 @@ class Sample:
     rate: float
     p50: float
     p99: float
+    p999: float
+    max: float
     errors: int
     answered: int
     cpu: float
@@ -59,6 +62,11 @@ class Results:
     def figure(self, name: str, value: float) -> None:
         """Adds a figure of this round."""
         self.figures.setdefault(name, []).append(value)
+
+    def tail(self, name: str, load: Load) -> None:
+        """Adds the latencies of the slow responses of a load of this round."""
+        for which, latency in load.tail().items():
+            self.figure(f"{name}: {which}, ms", latency)
 
     def middle(self, name: str) -> float | None:
         """The median of a figure over the rounds."""
@@ -118,7 +126,7 @@ class Results:
 
 
 HEADINGS = ["load", "connections", "contender", "CPU", "CPU of Redis", "CPU of Postgres", "answers/s",
-            "p50 us", "p99 us", "errors"]
+            "p50 us", "p99 us", "p99.9 us", "max us", "errors"]
 
 
 def combine(samples: list[Sample]) -> Sample:
@@ -128,7 +136,7 @@ def combine(samples: list[Sample]) -> Sample:
         return None if None in values else median(values)
 
     first = samples[0]
-    numbers = {name: middle(name) for name in ("rate", "p50", "p99", "cpu", "redis", "postgres")}
+    numbers = {name: middle(name) for name in ("rate", "p50", "p99", "p999", "max", "cpu", "redis", "postgres")}
     return Sample(first.contender, first.case, first.connections, **numbers,  # type: ignore[arg-type]
                   errors=sum(sample.errors for sample in samples),
                   answered=sum(sample.answered for sample in samples))
@@ -142,6 +150,7 @@ def row(sample: Sample | None) -> list[str]:
 
     return [sample.case, str(sample.connections), sample.contender, used(sample.cpu), used(sample.redis),
             used(sample.postgres), f"{sample.rate:.0f}", f"{sample.p50:.0f}", f"{sample.p99:.0f}",
+            f"{sample.p999:.0f}", f"{sample.max:.0f}",
             str(sample.errors)]
 
 

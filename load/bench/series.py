@@ -63,8 +63,8 @@ def series(stock: Stock, generators: Generators, results: Results) -> None:
                 if set(load.statuses) != {"200"} or load.errors:
                     raise Failed(f"{whose}: {what}: {load.statuses}, {load.errors} errors")
                 results.figure(f"series of {whose}: {what}: p50, ms", load.p50 / 1000)
-                results.figure(f"series of {whose}: {what}: p99, ms", load.p99 / 1000)
-                say(f"  {whose}: {what}: p50 {load.p50 / 1000:.1f} ms, p99 {load.p99 / 1000:.1f} ms")
+                results.tail(f"series of {whose}: {what}", load)
+                say(f"  {whose}: {what}: p50 {load.p50 / 1000:.1f} ms, {load.shown_tail()}")
     results.checks += 1
 
 

@@ -180,18 +180,15 @@ impl OfWorker {
         }
         let country = countries.and_then(|_| self.analytics.countries.of(&(visitor.address)()));
         let mut memos = self.memos.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.class(&mut memos, agent, referrer, country, visitor.address) {
-            Some((class, is_final)) => {
-                if let Some((last, headers)) = last.filter(|_| is_final) {
-                    last.keep(headers, countries, &class);
-                }
-                class
-            }
-            None => {
-                self.out_of_bounds.increment(1);
-                Arc::clone(&self.unknown)
-            }
+        let found = self.class(&mut memos, agent, referrer, country, visitor.address);
+        let Some((class, is_final)) = found else {
+            self.out_of_bounds.increment(1);
+            return Arc::clone(&self.unknown);
+        };
+        if let Some((last, headers)) = last.filter(|_| is_final) {
+            last.keep(headers, countries, &class);
         }
+        class
     }
 
     /// The class, and whether the budget sufficed for it. `None` if a header is too long, or is not text.

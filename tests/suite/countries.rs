@@ -69,16 +69,16 @@ async fn each_request_over_a_proxys_connection_has_its_own_country(mode: Mode) {
     let token = app.register().await;
     let code = app.shorten(&token, "https://example.org/").await;
     let two_lines = format!("{GERMAN}\r\nX-Forwarded-For: {UNKNOWN}");
-    let mut requests = String::new();
+    let mut requests = Vec::new();
     // hyper reads those with a query.
     for path in [code.clone(), format!("{code}?x=1")] {
         for address in [GERMAN, GERMAN, UNKNOWN, &two_lines, GERMAN] {
-            requests += &format!(
+            requests.push(format!(
                 "GET /{path} HTTP/1.1\r\nHost: test\r\nX-Forwarded-For: {address}\r\n\r\n"
-            );
+            ));
         }
     }
-    let responses = raw::exchange(&app.server.base, requests).await;
+    let responses = raw::exchange(&app.server.base, requests.concat()).await;
     assert_eq!(responses.matches("HTTP/1.1 302 ").count(), 10);
     let by_country = format!("/urls/{code}/stats/breakdown?by=country&bot=true");
     eventually("the classes are summed", async || {

@@ -158,13 +158,13 @@ both_modes! {
         ];
         // hyper reads those with a query.
         let paths = [code.clone(), format!("{code}?x=1")];
-        let mut requests = String::new();
+        let mut requests = Vec::new();
         for path in paths {
             for visitor in &visitors {
-                requests += &format!("GET /{path} HTTP/1.1\r\nHost: test\r\n{visitor}\r\n");
+                requests.push(format!("GET /{path} HTTP/1.1\r\nHost: test\r\n{visitor}\r\n"));
             }
         }
-        let responses = raw::exchange(&app.server.base, requests).await;
+        let responses = raw::exchange(&app.server.base, requests.concat()).await;
         assert_eq!(responses.matches("HTTP/1.1 302 ").count(), 14, "{responses}");
         summed(app, &token, &code, 14).await;
         let rows = async |by: &str| {

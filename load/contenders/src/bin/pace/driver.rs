@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, Result};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
@@ -48,15 +49,16 @@ impl Driver {
     }
 
     /// Sends a request for each of the `arrivals`, as written by `write`, until all are answered or `drain` has passed since
-    /// the last one was due.
+    /// the last one was due. With a path it writes a line for each second there.
     pub(crate) fn run(
         &mut self,
         mut arrivals: Arrivals,
         drain: Duration,
+        by_second: Option<&Path>,
         mut write: impl FnMut(&mut Vec<u8>),
     ) -> Result<Report> {
         let begin = Instant::now();
-        let mut tally = Tally::default();
+        let mut tally = Tally::new(by_second, begin)?;
         let mut request = Vec::new();
         let mut last_wait = None;
         loop {
@@ -76,7 +78,7 @@ impl Driver {
                     return Ok(tally.report(begin.elapsed(), self.outstanding()));
                 }
             }
-            tally.waiting = tally.waiting.max(self.backlog.len());
+            tally.tick(now, self.backlog.len())?;
             let is_over = arrivals.is_over(now);
             let is_answered = self.idle.len() == self.connections.len() && self.backlog.is_empty();
             let given_up = is_over && *last_wait.get_or_insert(now + drain) <= now;

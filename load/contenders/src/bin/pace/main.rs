@@ -53,6 +53,12 @@ struct Options {
     /// A further header line of every request, as `Name: value`.
     #[arg(long)]
     header: Vec<String>,
+    /// A file of agents and referrers, one pair a line with a tab between, sent in turn.
+    #[arg(long)]
+    visitors: Option<PathBuf>,
+    /// A file to write: the latencies of each second.
+    #[arg(long)]
+    by_second: Option<PathBuf>,
     /// The body of every request.
     #[arg(long, default_value = "")]
     body: String,
@@ -87,8 +93,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     if options.method != "GET" {
         tail.push_str(&format_args!("Content-Length: {}\r\n", options.body.len()).to_string());
     }
-    tail.push_str("\r\n");
-    tail.push_str(&options.body);
+    let end = format!("\r\n{}", options.body);
+    let visitors = match &options.visitors {
+        Some(file) => fs::read_to_string(file)?.lines().map(headers_of).collect(),
+        None => vec![String::new()],
+    };
     let nap = if options.awake { Duration::ZERO } else { NAP };
     let mut driver = Driver::connect(&options.address, options.connections, nap)?;
     let begin = Instant::now();
@@ -99,12 +108,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arrivals = Arrivals::new(begin, span, options.rate, options.requests);
     let drain = Duration::try_from_secs_f64(options.drain)?;
     let mut turn = paths.iter().cycle().skip(options.skip % paths.len());
-    let report = driver.run(arrivals, drain, |request| {
+    let mut visitors = visitors.iter().cycle();
+    let report = driver.run(arrivals, drain, options.by_second.as_deref(), |request| {
         request.extend_from_slice(options.method.as_bytes());
         request.push(b' ');
         request.extend_from_slice(turn.next().map_or("/", |path| *path).as_bytes());
         request.extend_from_slice(tail.as_bytes());
+        request.extend_from_slice(visitors.next().map_or("", |visitor| visitor).as_bytes());
+        request.extend_from_slice(end.as_bytes());
     })?;
     println!("{}", serde_json::to_string(&report)?);
     Ok(())
+}
+
+/// The headers of a visitor, from a line of the file.
+fn headers_of(line: &str) -> String {
+    match line.split_once('\t') {
+        Some((agent, "")) => format!("User-Agent: {agent}\r\n"),
+        Some((agent, referrer)) => format!("User-Agent: {agent}\r\nReferer: {referrer}\r\n"),
+        None => String::new(),
+    }
 }
