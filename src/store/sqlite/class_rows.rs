@@ -1,18 +1,18 @@
 //! The rows of some sums of classes in SQLite: what they need to be known is read first, by a thread of low priority, so that the
 //! one writer, for which clicks wait, has nothing to do but to write.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fmt::Write;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::json;
 use sqlx::SqliteConnection;
 
+use super::by_time::by_time;
 use super::detail_room::{known_classes, new_classes, room};
 use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
 use crate::store::StoreError;
 use crate::store::details::GROWTH_KEPT;
-use crate::store::summing::{Added, DayOf, OfClass, Referrers, Sums};
+use crate::store::summing::{DayOf, OfClass, Referrers, Sums};
 
 /// How many classes and days are remembered. Beyond, all of them are forgotten, and read again when they are needed.
 const MAX_CLASSES: usize = 65_536;
@@ -228,37 +228,4 @@ async fn read_referrers(
         known.entry((id, day)).or_default().insert(referrer);
     }
     Ok(())
-}
-
-/// `{"time": {"key": class << 32 | clicks, …}, …}`: SQLite reads numbers by keys four times as fast as arrays of four. More
-/// clicks than 32 bits hold are several of these pairs.
-pub(super) fn by_time(rows: &Added) -> String {
-    let mut times = BTreeMap::<i32, String>::new();
-    let columns = rows
-        .keys
-        .iter()
-        .zip(&rows.times)
-        .zip(rows.classes.iter().zip(&rows.clicks));
-    for ((key, time), (class, clicks)) in columns {
-        let pairs = times.entry(*time).or_default();
-        let mut left = *clicks;
-        while left > 0 {
-            let clicks = left.min(i64::from(u32::MAX));
-            left -= clicks;
-            let comma = if pairs.is_empty() { "" } else { "," };
-            // Writing to a string does not fail.
-            let _ = write!(
-                pairs,
-                "{comma}\"{key}\":{}",
-                i64::from(*class) << 32 | clicks
-            );
-        }
-    }
-    let mut json = String::from("{");
-    for (time, pairs) in times {
-        let comma = if json.len() == 1 { "" } else { "," };
-        let _ = write!(json, "{comma}\"{time}\":{{{pairs}}}");
-    }
-    json.push('}');
-    json
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use sqlx::SqliteConnection;
 
-use super::class_rows::by_time;
+use super::by_time::by_time;
 use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
 use crate::store::StoreError;
