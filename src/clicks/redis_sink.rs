@@ -171,7 +171,7 @@ impl RedisSink {
     }
 }
 
-/// Links, each with its clicks behind it, as short strings of MessagePack: Redis takes one argument faster than many.
+/// Links, each with its clicks behind it, as short strings of `MessagePack`: Redis takes one argument faster than many.
 fn packed(clicks: &[LinkClicks]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(20 * clicks.len());
     for of_link in clicks {

@@ -6,7 +6,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde_json::json;
 use sqlx::SqliteConnection;
 
-use super::detail_room::{by_time, known_classes, new_classes, room};
+use super::by_time::by_time;
+use super::detail_room::{known_classes, new_classes, room};
 use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
 use crate::store::StoreError;

@@ -26,6 +26,7 @@ use crate::domain::{Clock, io_reason};
 use crate::telemetry::acknowledgements::Acknowledgements;
 
 mod batch;
+mod by_time;
 mod class_rows;
 mod class_sums;
 mod click_limits;
