@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::clicks::gathered::{Buffered, GatheredClicks, sum_by_link};
 use crate::clicks::redelivery::{Attempt, Redelivered};
-use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged, total};
+use crate::clicks::sinks::{Appended, Sinks, count_batch, note_acknowledged};
 use crate::clicks::{MemoryOnly, RecordError, RedisSink};
 use crate::domain::{Clock, Interval, Shard};
 use crate::shared_redis::random_id;
@@ -115,7 +115,7 @@ impl Delivery {
     ) -> Delivered {
         let sinks = Arc::clone(&self.sinks);
         let batch = self.next_batch(interval, clicks, details);
-        metrics::histogram!(BATCH_CLICKS).record(bounded(total(&batch.clicks)));
+        metrics::histogram!(BATCH_CLICKS).record(bounded(LinkClicks::total(&batch.clicks)));
         let mut in_doubt_in = None;
         if let Some(redis) = sinks.redis.as_ref().filter(|redis| self.can_use(redis)) {
             let known_change = version.map(|_| sinks.cache.newest_change(redis.shard()));
@@ -167,7 +167,8 @@ impl Delivery {
             if !is_parked {
                 self.memory_only.add(&batch.clicks);
             }
-            self.in_doubt().increment(bounded(total(&batch.clicks)));
+            self.in_doubt()
+                .increment(bounded(LinkClicks::total(&batch.clicks)));
             self.outstanding = Some(Outstanding::InDoubt {
                 batch,
                 epoch,
@@ -316,7 +317,8 @@ impl Delivery {
                 Some(Outstanding::InDoubt {
                     batch, is_parked, ..
                 }) => {
-                    self.in_doubt().decrement(bounded(total(&batch.clicks)));
+                    self.in_doubt()
+                        .decrement(bounded(LinkClicks::total(&batch.clicks)));
                     if !is_parked {
                         self.memory_only.remove(&batch.clicks);
                     }
@@ -325,7 +327,8 @@ impl Delivery {
             },
             Redelivered::InDoubt { epoch } => {
                 if let Some(Outstanding::Unsent(batch)) = self.outstanding.take_if(is_unsent) {
-                    self.in_doubt().increment(bounded(total(&batch.clicks)));
+                    self.in_doubt()
+                        .increment(bounded(LinkClicks::total(&batch.clicks)));
                     self.outstanding = Some(Outstanding::InDoubt {
                         batch,
                         epoch,

@@ -187,7 +187,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::clicks::sinks::total;
     use crate::domain::Dimension;
 
     fn classes() -> [Option<Arc<ClickClass>>; 3] {
@@ -219,7 +218,7 @@ mod tests {
             let clicks = recorded.len() as u64;
             let (batch, details) = sum_by_link(recorded);
             prop_assert!(batch.windows(2).all(|pair| pair[0].link < pair[1].link));
-            prop_assert_eq!(total(&batch), clicks);
+            prop_assert_eq!(LinkClicks::total(&batch), clicks);
             prop_assert!(batch.iter().all(|part| part.owner.0 == part.link.number() % 3));
             let detailed: u64 = details.of_links().iter().map(|part| part.clicks).sum();
             prop_assert_eq!(detailed, with_class as u64);
@@ -231,13 +230,13 @@ mod tests {
             let of_parts = |details: &ClickDetails| details.of_links().iter().map(|part| part.clicks).sum::<u64>();
             for (interval, recorded) in batches {
                 let (clicks, details) = sum_by_link(recorded);
-                kept += total(&clicks);
+                kept += LinkClicks::total(&clicks);
                 detailed += of_parts(&details);
                 let interval = Interval::from_number(interval);
                 buffered.add(&ClickBatch { recorder: 1, number: 1, interval, clicks, details });
             }
             while let Some(TakenOut { clicks, details, .. }) = buffered.take_oldest(3) {
-                kept -= total(&clicks);
+                kept -= LinkClicks::total(&clicks);
                 prop_assert!(clicks.iter().all(|part| part.owner.0 == part.link.number() % 3));
                 detailed -= of_parts(&details);
             }

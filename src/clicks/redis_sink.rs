@@ -5,7 +5,6 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::sinks::total;
 use crate::cache::{InvalidationCursor, LinkCache};
 use crate::domain::{Interval, Shard};
 use crate::shared_redis::keys::{Keys, link_field};
@@ -302,7 +301,7 @@ pub(super) async fn settle(
         let why = "another data set is in use";
         return Err(RedisFailure::OtherTerm(why.into()).into());
     }
-    let clicks = total(&batch.clicks);
+    let clicks = LinkClicks::total(&batch.clicks);
     counter_of_shard(CLICKS_DROPPED, sink.shard()).increment(clicks);
     tracing::error!(
         clicks,

@@ -245,7 +245,7 @@ impl MemoryOnly {
 
     /// Notes that these clicks are in memory alone.
     pub(super) fn add(&self, clicks: &[LinkClicks]) {
-        let clicks = total(clicks);
+        let clicks = LinkClicks::total(clicks);
         let mut in_memory = self.in_memory();
         in_memory.clicks = in_memory.clicks.saturating_add(clicks);
         in_memory.since.get_or_insert_with(Instant::now);
@@ -254,7 +254,7 @@ impl MemoryOnly {
 
     /// Notes that a sink has these clicks now.
     pub(super) fn remove(&self, clicks: &[LinkClicks]) {
-        let clicks = total(clicks);
+        let clicks = LinkClicks::total(clicks);
         let mut in_memory = self.in_memory();
         in_memory.clicks = in_memory.clicks.saturating_sub(clicks);
         if in_memory.clicks == 0 {
@@ -277,9 +277,4 @@ pub(super) fn note_acknowledged(sink: &'static str, sent: Instant) {
 /// Counts what became of a batch.
 pub(super) fn count_batch(sink: &'static str, outcome: &'static str) {
     metrics::counter!(BATCHES, "sink" => sink, "outcome" => outcome).increment(1);
-}
-
-/// The clicks of all links.
-pub(super) fn total(clicks: &[LinkClicks]) -> u64 {
-    clicks.iter().map(|of_link| of_link.clicks).sum()
 }

@@ -1,29 +1,10 @@
 //! Batches of clicks.
 
-use super::ClickDetails;
-use crate::domain::{Interval, LinkId, UserId};
+use super::{ClickDetails, LinkClicks};
+use crate::domain::Interval;
 
 /// Names a recorder: drawn at random for every recorder at each start.
 pub type RecorderId = u64;
-
-/// Clicks of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkClicks {
-    /// The link.
-    pub link: LinkId,
-    /// Its owner, who never changes.
-    pub owner: UserId,
-    /// How many there are.
-    pub clicks: u64,
-}
-
-impl LinkClicks {
-    /// Without the owner.
-    #[must_use]
-    pub fn of_link(&self) -> (LinkId, u64) {
-        (self.link, self.clicks)
-    }
-}
 
 /// A batch of clicks, numbered so that a repetition is recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -37,6 +37,7 @@ mod flush;
 mod history;
 mod keys;
 mod ledger;
+mod link_clicks;
 mod listing;
 pub mod migrations;
 mod new_links;
@@ -67,7 +68,7 @@ use engine::Engine;
 
 pub use accounts::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES};
 pub use administration::{Actor, Kept};
-pub use click_batch::{ClickBatch, LinkClicks, RecorderId};
+pub use click_batch::{ClickBatch, RecorderId};
 pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, MergeRound, ParkedBatch};
@@ -85,6 +86,7 @@ pub use flush::{FlushId, FlushMark};
 pub use history::{HistoryCheck, HistoryNote};
 pub use keys::{CreateKeyError, NewApiKey};
 pub use ledger::{DataSet, Raise};
+pub use link_clicks::LinkClicks;
 pub use new_links::{
     CreateLinkError, CreatedLink, CreatedOfMany, IdempotentRequest, NewLink, Outcome,
 };

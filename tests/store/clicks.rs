@@ -179,7 +179,7 @@ both_stores! {
         let other = FlushId { name: "another".to_owned(), ..first.clone() };
         let part = [(id, 3)];
         let apply = async |flush| {
-            store.apply_flush(flush, FlushMark::Nothing, &of_links(part.clone()), &ClickDetails::default(), FlushMark::Whole).await.unwrap()
+            store.apply_flush(flush, FlushMark::Nothing, &of_links(part), &ClickDetails::default(), FlushMark::Whole).await.unwrap()
         };
         assert_eq!(apply(&first).await, FlushMark::Whole);
         assert_eq!(apply(&other).await, FlushMark::OfAnother);

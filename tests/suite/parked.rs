@@ -107,7 +107,7 @@ async fn parked_clicks_of_a_former_prefix_are_settled_and_written_back_with_what
     app.server = app
         .another(&[("REDIS_URL", &url), ("REDIS_PREFIX", "another")])
         .await;
-    assert_eq!(app.backend.clicks_in_database(&code).await, 3);
+    app.written_back(&code, 3).await;
     assert_eq!(app.clicks(&code).await, 3);
     app.finish().await;
 }
