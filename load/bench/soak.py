@@ -32,7 +32,7 @@ AFTER = 30
 """Seconds after a quarter of an hour that are compared with the rest."""
 MODES: dict[str, type[Shunt]] = {"shunt": Production, "shunt-embedded": Embedded}
 BACKLOG = {"pending_links": "shunt_redis_pending_links", "journal_batches": "shunt_journal_batches",
-           "pending_oldest_seconds": "shunt_clicks_pending_oldest_seconds"}
+           "click_parts": "shunt_click_parts", "pending_oldest_seconds": "shunt_clicks_pending_oldest_seconds"}
 """Columns of the file, and the metrics that they show."""
 NAMES = {"postgres": "Postgres", "redis": "Redis", "sqlite": "SQLite"}
 LOOKS = [*BACKLOG, "disk_postgres", "disk_redis", "disk_sqlite", "memory_service", "memory_postgres", "memory_redis"]
@@ -150,7 +150,7 @@ def find_sustained(running: Running, generators: Generators, count: Count, paths
     load = generators.paced(running.port, paths, options.connections, seconds=options.sustain, visitors=visitors)
     say(f"  {load.rate:.0f}/s were answered at full load")
     end = begin + 600 + 10 * options.sustain
-    while any(backlog(running).get(name) for name in ("pending_links", "journal_batches")):
+    while any(backlog(running).get(name) for name in ("pending_links", "journal_batches", "click_parts")):
         if time.monotonic() > end:
             raise Failed(f"what {options.sustain:g} s of full load brought is not written back yet")
         time.sleep(0.5)

@@ -323,12 +323,6 @@ $$;
 CREATE FUNCTION clicks_of(point bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (point & 2147483647) << (31 * (point >> 31 & 3)::integer);
 $$;
--- The same points, those of an interval added up.
-CREATE FUNCTION summed_points(points bigint[]) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT array_agg(point ORDER BY point) FROM (
-        SELECT interval_of(point) AS at, as_count(sum(clicks_of(point))) AS clicks FROM unnest(points) AS point GROUP BY 1
-    ) AS sums, unnest(points_of(at, clicks)) AS point;
-$$;
 
 -- Clicks have a narrow table of their own. Adding some copies 60 to 200 bytes instead of a whole link with its
 -- target, and with half of every page left free it nearly always stays in its page and touches no index.
@@ -374,7 +368,7 @@ $$;
 -- that writers hardly ever deadlock: first the links that have a row, then the others. Clicks of deleted links are dropped. Returns the number of links that were added to.
 -- The settings leave one plan, also for a table that has grown since: a look-up of each row, in rising order.
 CREATE FUNCTION add_clicks(ids bigint[], counts bigint[], owners bigint[], of_interval integer) RETURNS bigint
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_nestloop = off SET enable_mergejoin = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_nestloop = off SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
     added   bigint[];
     ended   bigint[];
@@ -411,15 +405,17 @@ BEGIN
     SELECT array_agg(link_id), array_agg(link_id) FILTER (WHERE has_ended) INTO added, ended FROM updated;
     IF ended IS NOT NULL THEN
         -- Clicks that came late have a point of their own each time: only sixteen intervals are a row.
-        UPDATE link_clicks SET past = summed_points(past) WHERE link_id = ANY (ended);
-        WITH whole AS (
-            UPDATE link_clicks SET past = NULL FROM (
-                SELECT link_id AS id, past AS points FROM link_clicks WHERE link_id = ANY (ended) AND cardinality(past) >= 16
-            ) AS before
-            WHERE link_id = ANY (ended) AND link_id = id RETURNING link_id, points
+        WITH lists AS MATERIALIZED (
+            SELECT id, array_agg(point) AS points, max(at) AS newest FROM (
+                SELECT link_id AS id, interval_of(point) AS at, as_count(sum(clicks_of(point))) AS n
+                FROM link_clicks, unnest(past) AS point WHERE link_id = ANY (ended) GROUP BY 1, 2
+            ) AS sums, unnest(points_of(at, n)) AS point GROUP BY id
+        ),
+        left_over AS (
+            UPDATE link_clicks SET past = CASE WHEN cardinality(points) < 16 THEN points END FROM lists
+            WHERE link_id = ANY (ended) AND link_id = id
         )
-        INSERT INTO link_series (link_id, newest, points)
-        SELECT link_id, (SELECT max(interval_of(point)) FROM unnest(points) AS point), points FROM whole;
+        INSERT INTO link_series (link_id, newest, points) SELECT id, newest, points FROM lists WHERE cardinality(points) >= 16;
     END IF;
     IF cardinality(ids) = coalesce(cardinality(added), 0) THEN
         RETURN cardinality(ids);
@@ -515,7 +511,7 @@ $$;
 -- Adds parts of these bands to links, all of one interval, and no more than some thousand links at once. It passes over parts that another
 -- merge has locked. Returns how many links and clicks that were, and whether it left some of these parts.
 CREATE FUNCTION merge_parts(of_bands bigint[], OUT link_count bigint, OUT click_count bigint, OUT are_more boolean)
-LANGUAGE plpgsql SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
 DECLARE
     of_interval integer;
     last        integer;
