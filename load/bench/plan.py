@@ -63,8 +63,6 @@ class Costs:
     merge_again: float
     merge_new_quarter: float
     """The same link, merged into its count and into the sums of its owner, of which there are many."""
-    around_row: float
-    """What a link of a flush costs beside these statements: the transactions around them, checkpoints, vacuum."""
     log_again: float
     log_new_quarter: float
     redis_link: float
@@ -98,7 +96,7 @@ def costs() -> Costs:
     owners = f"{OWNERS:,} owners"
 
     def of_link(what: str, column: str) -> float:
-        sums = column.replace("bytes of the log", "bytes of the log per link").replace("us", "us per link")
+        sums = column.replace("bytes of the log", "bytes of the log per link").replace("Postgres,", "Postgres per link,")
         return (figure(f"a link appended and merged, {what}, {owners}: {column}", "rows")
                 + figure(f"sums by owner, {what}, {owners}: {sums}", "rows"))
 
@@ -115,7 +113,6 @@ def costs() -> Costs:
         append=append,
         merge_again=of_link("again", cpu) - append,
         merge_new_quarter=of_link("in the next quarter", cpu) - append,
-        around_row=max(0.0, figure("pending: CPU of Postgres per row, us", "pending") - figure(f"a link appended and merged, again: {cpu}", "rows")),
         log_again=of_link("again", log),
         log_new_quarter=of_link("in the next quarter", log),
         redis_link=figure("Redis: bytes per cached link", "costs"),
@@ -196,7 +193,7 @@ def planned(groups: list[Group], cost: Costs, demand: Demand, memory_mib: int) -
     return Plan(
         cost, rates, caches, memory_mib, busy / BUSY, workers, flushes, merges,
         masters(demand.acknowledged), masters(demand.acknowledged / 4), pending, rows, new,
-        (appending + merging + (rows * cost.around_row + rates.in_postgres * cost.postgres_lookup) / 1e6) / BUSY,
+        (appending + merging + rates.in_postgres * cost.postgres_lookup / 1e6) / BUSY,
         (rows - new) * cost.log_again + new * cost.log_new_quarter)
 
 
@@ -255,7 +252,7 @@ def text(plans: dict[str, Plan], groups: dict[str, list[Group]], demand: Demand)
         line("**Masters of Redis**, a core each", lambda p: f"**{p.masters}**", "`batch.txt`; look-ups: `costs.txt`, `visitors.txt`"),
         line(f"the same, batches acknowledged in {demand.acknowledged * 250:g} ms instead of {demand.acknowledged * 1000:g}", lambda p: f"{p.masters_if_quick}", "the same"),
         line("memory of Redis in all", lambda p: f"**{redis_bytes(p.cost, p.rates, p.pending) / 1e9:,.0f} GB** ({p.rates.links_in_redis / million:,.0f} million links, {p.pending / million:.1f} million pending)", "`costs.txt`"),
-        line("**Cores of Postgres**", lambda p: f"**{ceil(p.postgres_cores)}**", "`rows.txt`, `pending.txt`; look-ups: `costs.txt`"),
+        line("**Cores of Postgres**", lambda p: f"**{ceil(p.postgres_cores)}**", "`rows.txt`; look-ups: `costs.txt`"),
         line("its log (WAL)", lambda p: f"{p.log / 1e6:.0f} MB/s", "`rows.txt`"),
         line("its size at first", lambda p: f"{demand.links * (p.cost.link + p.cost.link_clicks) / 1e9:,.0f} GB", "`rows.txt`"),
         line("its growth by series", lambda p: f"{p.rows_in_new_quarters * p.cost.at_rest * day / 1e12:.2f} TB a day", "`rows.txt`"),
