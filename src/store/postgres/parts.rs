@@ -141,7 +141,7 @@ mod tests {
         #[test]
         fn parts_have_each_click_in_a_band_of_its_link(
             dense in btree_map(1_i64..4_000, 1_u64..5, 0..600),
-            sparse in btree_map(1_i64..=i64::MAX >> (LEVEL_BITS + 1), 1_u64..5, 0..100),
+            sparse in btree_map(1..=LinkId::LAST.number(), 1_u64..5, 0..100),
         ) {
             let clicks: std::collections::BTreeMap<_, _> = dense.into_iter().chain(sparse).collect();
             let clicks: Vec<_> = clicks.into_iter().map(|(link, clicks)| of_link(link, clicks)).collect();
