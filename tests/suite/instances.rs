@@ -88,7 +88,7 @@ async fn a_flushing_instance_does_not_extend_the_lease_of_another() {
     drop(database);
 
     eventually("the flush has ended", async || !is_flushing().await).await;
-    assert_eq!(app.backend.clicks_in_database(&code).await, 1);
+    app.written_back(&code, 1).await;
     let left: u64 = redis::cmd("PTTL")
         .arg(key("flusher"))
         .query_async(&mut connection.clone())

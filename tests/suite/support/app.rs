@@ -249,7 +249,7 @@ impl App {
     /// Waits until this many clicks of a code are in the database itself.
     pub(crate) async fn written_back(&self, code: &str, clicks: u64) {
         let mut found = None;
-        // After a flush that had to wait, the next one comes after four times as long.
+        // A flush or a merge may have to wait.
         for _ in 0..1_500 {
             found = Some(self.backend.clicks_in_database(code).await);
             if found == Some(clicks) {
