@@ -58,7 +58,7 @@ class Api:
         return found["value"]
 
     def metrics(self, wanted: Mapping[str, str]) -> dict[str, float]:
-        """The value of each series, or the sum of a metric's, without those that there are not."""
+        """The value of each series, or the sum of a metric's, without missing series."""
         with self.open("GET", "/metrics") as response:
             lines = response.read().decode().splitlines()
         found: dict[str, float] = {}

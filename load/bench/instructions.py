@@ -94,7 +94,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(prog="load/instructions", description=(
         "Counts the user-space instructions of a warm redirect in both modes, by callgrind: of one visitor at a time, whose"
-        f" click is a batch of its own, and of {SHARED} at once, with the same headers each time and with those of many visitors."))
+        f" click is a batch of its own, and of {SHARED} at once, with the same headers each time and with the headers of many visitors."))
     parser.add_argument("--program", type=Path, metavar="PATH", help="another program than that of `cargo build --release`")
     parser.add_argument("--agents", type=int, default=AGENTS, metavar="N", help=f"different agents of many visitors ({AGENTS:,})")
     parser.add_argument("--only", default="", metavar="WORDS", help="only cases with these words in their name")

@@ -436,7 +436,7 @@ BEGIN
     END IF;
     INSERT INTO owner_series_log (owner_id, interval, clicks)
     SELECT owner, of_interval, as_count(sum(n)) FROM unnest(ids, counts, owners) AS triple (id, n, owner) WHERE id IN (SELECT unnest(made)) GROUP BY owner;
-    -- Rows that another writer made meanwhile. Those of deleted links are no such rows.
+    -- Rows that another writer made meanwhile, without rows of deleted links.
     again := ARRAY(
         SELECT link_id FROM link_clicks
         WHERE link_id = ANY (ARRAY(SELECT unnest(missing) EXCEPT SELECT unnest(made) EXCEPT SELECT unnest(gone))) AND NOT is_deleted);
@@ -541,7 +541,7 @@ BEGIN
     )
     SELECT array_agg(id), array_agg(n), array_agg(owner), as_count(coalesce(sum(n), 0)) INTO ids, counts, owners_of, click_count FROM sums;
     link_count := CASE WHEN ids IS NULL THEN 0 ELSE add_clicks(ids, counts, owners_of, of_interval) END;
-    -- Those that are locked are not waited for.
+    -- A merge does not wait for parts that are locked.
     are_more := are_more AND ids IS NOT NULL;
 END
 $$;

@@ -377,7 +377,7 @@ BEGIN
     SELECT RAISE(IGNORE);
 END;
 
--- How many sums are added, in their order, of the classes that are summed together: those of the rows of the queue up to `queued`,
+-- How many sums are added, in their order, of the classes that are summed together: classes of the rows of the queue up to `queued`,
 -- and of each recorder's batches up to one. NULL if no classes are being summed.
 CREATE TABLE click_details_summing (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),

@@ -10,7 +10,7 @@ use crate::domain::ClickClass;
 /// The longest headers that a connection keeps, together: many connections are idle.
 const MAX_BYTES: usize = 512;
 
-/// So many requests in a row, each of which differs from the one before, are those of a proxy.
+/// So many requests in a row, each of which differs from the one before, come from a proxy.
 const MAX_CHANGES: u8 = 8;
 
 /// What a class depends on: the agent, the referrer, and the line with the address if countries are known.

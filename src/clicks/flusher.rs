@@ -237,7 +237,7 @@ impl Flusher {
             let started = Instant::now();
             let step = match self.store.clicks.compact(&mut round).await {
                 Ok(step) => step,
-                // Other links are not to wait for those whose step fails.
+                // If a step fails, the links of the other steps are merged all the same.
                 Err(failed) if round.has_begun() && failures < MAX_FAILURES => {
                     failures += 1;
                     failure = Some(failed);

@@ -16,7 +16,7 @@
 //! | `redelivery` | one attempt to deliver what is in doubt or in memory |
 //! | `link_changes` | which links changed, where no acknowledgement of Redis says so |
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
-//! | `flusher` | writes clicks back from Redis, and merges those that the database has into counts |
+//! | `flusher` | writes clicks back from Redis, and merges clicks that the database has into counts |
 //! | `counts` | reads exact counts, and the series that add up to them; counts as of an earlier moment while Redis is away |
 //! | `grants` | gathers visits of links with `max_clicks`, and asks the database for their clicks |
 //! | `before_limit` | counts the clicks from before a link got its limit |

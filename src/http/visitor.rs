@@ -60,7 +60,7 @@ impl<'a> VisitorHeaders<'a> {
     pub fn read(&mut self, name: &str, value: &'a [u8]) {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         // By length first: a head has some 15 headers, most of them with other names. Browsers say that they load a page before
-        // anybody visits it by the header of the Fetch standard, and by those of Chrome, Safari and Firefox before it.
+        // anybody visits it by the header of the Fetch standard, and by the headers that Chrome, Safari and Firefox sent before it.
         match name.len() {
             3 => self.opts_out |= is("dnt") && value == b"1",
             5 => self.is_speculative |= is("x-moz") && is_speculative(value),

@@ -28,7 +28,7 @@ pub struct Compacted {
     pub links: u64,
     /// Clicks added.
     pub clicks: u64,
-    /// Whether the round is over: clicks that came meanwhile, and those of steps that failed, are for the next one.
+    /// Whether the round is over: clicks that came meanwhile, and clicks of steps that failed, are for the next round.
     pub done: bool,
 }
 
@@ -59,8 +59,8 @@ pub trait Clicks: ClickLimits + Series {
     /// stays until [`Clicks::release_parked`].
     async fn append(&self, batch: &ClickBatch, parked_in: Option<&str>) -> Result<(), StoreError>;
 
-    /// Does one short step of moving clicks into the links, in one transaction: those of batches in the journal that are not parked,
-    /// and in Postgres those of flushes. No count changes. Clicks of deleted links are dropped.
+    /// Does one short step of moving clicks into the links, in one transaction: clicks of batches that are not parked,
+    /// and in Postgres also clicks of flushes. No count changes. Clicks of deleted links are dropped.
     async fn compact(&self, round: &mut MergeRound) -> Result<Compacted, StoreError>;
 
     /// What [`Store::apply_flush`] does if the ledger says that the flush is written back up to `from`. `false`: the ledger says

@@ -113,7 +113,7 @@ impl Sums {
     }
 
     /// Leaves out the links without an owner, which are deleted, and names only as many referrers as there is room for beside
-    /// those that are known already, to which it adds.
+    /// the known referrers, to which it adds.
     pub(super) fn bound(
         mut self,
         owners: &HashMap<i64, i64>,

@@ -10,7 +10,9 @@ use shunt::domain::{
     Timestamp, TokenKey,
 };
 use shunt::store::migrations::{self, Schema};
-use shunt::store::{Change, Deleted, NewLink, PostgresStore, SqliteStore, Store, StoreSettings};
+use shunt::store::{
+    Change, DataSet, Deleted, NewLink, PostgresStore, Raise, SqliteStore, Store, StoreSettings,
+};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use crate::support::{Backend, Mode};
@@ -139,6 +141,17 @@ pub(crate) async fn link(store: &Store, owner: Principal) -> (ShortCode, LinkId)
     let new = NewLink::new(&code, &properties, owner, SystemClock.now());
     let created = store.create_link(new, 0).await.unwrap();
     (code, created.link.id)
+}
+
+/// A data set of Redis that has just begun.
+pub(crate) async fn began(store: &Store) -> DataSet {
+    let raise = Raise {
+        tag: "{tag}",
+        from: 0,
+        above: 0,
+        replication_id: "server",
+    };
+    store.begin_data_set(raise, "").await.unwrap().unwrap()
 }
 
 /// Deletes a link, whatever it is now; the change that was noted, if there was such a link.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use shunt::domain::{ClickClass, Dimension, Interval, LinkId, SearchTag, UserId};
 use shunt::store::FlushMark::{Nothing, UpTo, Whole};
 use shunt::store::{
-    BreakdownQuery, ClickBatch, ClickDetails, ClicksOf, DataSet, DetailedClicks, FlushId,
-    MAX_REFERRERS_OF_LINK, MergeRound, Raise, Store,
+    BreakdownQuery, ClickBatch, ClickDetails, ClicksOf, DetailedClicks, FlushId,
+    MAX_REFERRERS_OF_LINK, MergeRound, Store,
 };
 
 use sqlx::{Connection, PgConnection};
 
-use crate::store::backend::{both_stores, delete_link, link, user, with_primary};
+use crate::store::backend::{began, both_stores, delete_link, link, user, with_primary};
 use crate::store::click_limits::limited;
 use crate::support::clicks::of_links;
 
@@ -105,16 +105,6 @@ pub(crate) async fn breakdown(store: &Store, query: &BreakdownQuery) -> Vec<(Str
 
 pub(crate) fn row(value: &str, clicks: u64, people: u64) -> (String, u64, u64) {
     (value.into(), clicks, people)
-}
-
-async fn began(store: &Store) -> DataSet {
-    let raise = Raise {
-        tag: "{tag}",
-        from: 0,
-        above: 0,
-        replication_id: "server",
-    };
-    store.begin_data_set(raise, "").await.unwrap().unwrap()
 }
 
 #[tokio::test]

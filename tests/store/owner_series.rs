@@ -12,7 +12,9 @@ use shunt::store::{
     Raise, Store,
 };
 
-use crate::store::backend::{both_stores, delete_link, link, moment, plain, user, with_sqlite};
+use crate::store::backend::{
+    began, both_stores, delete_link, link, moment, plain, user, with_sqlite,
+};
 use crate::support::clicks::{of_links, of_owner};
 
 const NOON: i64 = 2_000_000;
@@ -41,16 +43,6 @@ async fn made(store: &Store, owner: Principal, properties: LinkProperties, click
     let mut new = NewLink::new(&code, &properties, owner, now);
     new.clicks = clicks;
     store.create_link(new, 0).await.unwrap().link.id
-}
-
-async fn began(store: &Store) -> DataSet {
-    let raise = Raise {
-        tag: "{tag}",
-        from: 0,
-        above: 0,
-        replication_id: "server",
-    };
-    store.begin_data_set(raise, "").await.unwrap().unwrap()
 }
 
 async fn flush(store: &Store, data_set: &DataSet, number: i64, at: i64, clicks: &[LinkClicks]) {

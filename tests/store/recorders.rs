@@ -51,7 +51,7 @@ async fn marks(observer: &mut PgConnection) -> i64 {
     number(observer, "SELECT count(*) FROM journal_marks").await
 }
 
-async fn until_a_session_waits(observer: &mut PgConnection) {
+pub(super) async fn until_a_session_waits(observer: &mut PgConnection) {
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     let waits = async {
         while number(observer, waiting).await == 0 {

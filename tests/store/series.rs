@@ -7,10 +7,10 @@ use futures_util::future::join_all;
 use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
 use shunt::store::FlushMark::{Nothing, Whole};
 use shunt::store::{
-    ClickBatch, ClickDetails, DataSet, FlushId, FlushesSeen, MergeRound, NewLink, Raise, Store,
+    ClickBatch, ClickDetails, DataSet, FlushId, FlushesSeen, MergeRound, NewLink, Store,
 };
 
-use crate::store::backend::{both_stores, delete_link, link, plain, user};
+use crate::store::backend::{began, both_stores, delete_link, link, plain, user};
 use crate::support::clicks::of_links;
 
 const NOON: i64 = 2_000_000;
@@ -23,16 +23,6 @@ fn batch(number: u64, interval: i64, clicks: &[(LinkId, u64)]) -> ClickBatch {
         clicks: of_links(clicks.iter().copied()),
         details: ClickDetails::default(),
     }
-}
-
-async fn began(store: &Store) -> DataSet {
-    let raise = Raise {
-        tag: "{tag}",
-        from: 0,
-        above: 0,
-        replication_id: "server",
-    };
-    store.begin_data_set(raise, "").await.unwrap().unwrap()
 }
 
 async fn flush(

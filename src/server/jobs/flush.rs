@@ -40,7 +40,7 @@ pub(super) async fn run_merges(flusher: Arc<Flusher>) {
         let merged = flusher.merge_clicks().await.map(count);
         failures.note(&merged);
         sleep(started.elapsed()).await;
-        // Without a flush of this instance, there may be those of others.
+        // Another instance may flush without this one.
         let _ = timeout(LONGEST_REST, flusher.flushed()).await;
     }
 }

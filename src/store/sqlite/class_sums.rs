@@ -107,7 +107,7 @@ impl ClassSums {
         Ok(true)
     }
 
-    /// Waits for the step that is under way; the next one waits for the guard. Whoever forgets that a link was deleted needs it: a step
+    /// Waits for the step that is under way; the next one waits for the guard. To forget that a link was deleted takes the guard: a step
     /// looks before it writes.
     pub(super) async fn between_steps(&self) -> impl Drop {
         self.under_way.lock().await
@@ -162,7 +162,7 @@ impl ClassSums {
         Ok(Some(summing))
     }
 
-    /// Reads the waiting rows of a recorder, or those of the queue, up to one. Returns the last one that was read.
+    /// Reads the waiting rows of a recorder, or of the queue, up to one. Returns the last one that was read.
     async fn read(
         &self,
         reading: &mut Reading,

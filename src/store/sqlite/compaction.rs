@@ -31,7 +31,7 @@ const LARGE: u32 = 65_536;
 /// Up to which link a compaction is written whose clicks are all in the links.
 const ALL_LINKS: i64 = i64::MAX;
 
-/// Removes the batches of a recorder up to one, but for those that stay for their classes, and moves its marks. Values are bound one
+/// Removes the batches of a recorder up to one, without batches that stay for their classes, and moves its marks. Values are bound one
 /// after the other, through all of the statements.
 const REMOVE: &str = "
     DELETE FROM click_journal WHERE recorder = ? AND number <= ? AND NOT parked AND (details IS NULL OR length(details) >= ?);
@@ -110,7 +110,7 @@ impl Compactor {
         Ok(compacted)
     }
 
-    /// Sums up the compaction that is under way or, if there is no compaction, all that is in the journal.
+    /// Sums up the compaction that is under way. Without one, it sums up all that is in the journal.
     async fn start(&self) -> Result<Option<Compaction>, StoreError> {
         let Some((number, up_to)) = self.newest_compaction().await? else {
             return Ok(None);
@@ -340,7 +340,7 @@ impl Compactor {
 }
 
 impl Compaction {
-    /// Takes so many sums out, and those of the last link as a whole: the mark is one of links.
+    /// Takes so many sums out, and all sums of the last link: the mark names a link.
     fn next_links(&mut self, sums: usize) -> Vec<((LinkId, Interval), u64)> {
         let mut next = Vec::with_capacity(sums);
         while let Some(first) = self.rest.first_entry() {

@@ -10,7 +10,7 @@ use crate::store::click_rows::packed;
 
 /// Three statements in one message to the connection's thread: each message is two switches of threads.
 const COUNT: &str = concat!(
-    // First those that come late, while it can be seen that they do.
+    // First clicks that come late, while it can be seen that they do.
     "INSERT INTO link_series (link_id, interval, clicks)
      SELECT links.id, ?2, pair.value FROM json_each(?1) AS pair JOIN links ON links.id = CAST(pair.key AS INTEGER)
      WHERE links.interval > ?2

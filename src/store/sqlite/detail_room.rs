@@ -17,7 +17,7 @@ use crate::store::summing::{Added, class, columns};
 /// `id` and the six values.
 pub(super) type ClassRow = (i32, String, String, String, String, String, String);
 
-/// Those of the rows of [`by_time`] that there are not.
+/// The rows of [`by_time`] that are missing in the table.
 const MISSING: &str = in_one_row!(
     "link, time, class",
     "SELECT link, time, class FROM (

@@ -10,7 +10,7 @@
 //! interval, with their owners and classes. A *merge* adds parts to rows. The rules of the pipeline stay; these ones refine
 //! rules 4, 5, 6, 10 and 11. Each names its test, and the mutations that show what happens without it. In Postgres the code was written
 //! from them (`click_parts`, `insert_parts` and `merge_parts` of the schema). It does less than the rules allow: parts are merged whole,
-//! so that no part has a mark; a merge's transaction locks the parts that it reads, and passes over those that another one has locked; and
+//! so that no part has a mark; a merge's transaction locks the parts that it reads, and passes over parts that another merge has locked; and
 //! the lock of rule K is on the link's row of counts, which a deletion marks. Pieces and breakdowns are ahead of the code: it reads
 //! a flush whole, and queues classes.
 //!

@@ -4,8 +4,8 @@ use shunt::domain::{Interval, LinkId};
 use shunt::store::{ClickBatch, ClickDetails, Grant, MergeRound, Store};
 use sqlx::{Connection, PgConnection};
 
-use super::{NOON, PARTS, began, count, flush_of, merge, number, series, whole};
-use crate::store::backend::{link, user, with_primary};
+use super::{NOON, PARTS, count, flush_of, merge, number, series, whole};
+use crate::store::backend::{began, link, user, with_primary};
 use crate::support::clicks::of_owner;
 
 #[tokio::test]

@@ -2,29 +2,17 @@
 
 mod merging;
 
-use std::time::Duration;
-
 use shunt::domain::{Interval, LinkId, Principal};
 use shunt::store::FlushMark::{self, Nothing, UpTo, Whole};
-use shunt::store::{ClickDetails, DataSet, FlushId, MergeRound, OwnerSeries, Raise, Store};
+use shunt::store::{ClickDetails, DataSet, FlushId, MergeRound, OwnerSeries, Store};
 use sqlx::{Connection, PgConnection};
-use tokio::time::{sleep, timeout};
 
-use crate::store::backend::{delete_link, link, user, with_primary};
+use crate::store::backend::{began, delete_link, link, user, with_primary};
+use crate::store::recorders::until_a_session_waits;
 use crate::support::clicks::of_owner;
 
 /// An interval of the flushes.
 const NOON: i64 = 2_000_000;
-
-async fn began(store: &Store) -> DataSet {
-    let raise = Raise {
-        tag: "{tag}",
-        from: 0,
-        above: 0,
-        replication_id: "server",
-    };
-    store.begin_data_set(raise, "").await.unwrap().unwrap()
-}
 
 fn flush_of(data_set: &DataSet, number: i64, interval: i64) -> FlushId {
     FlushId {
@@ -98,16 +86,8 @@ async fn number(connection: &mut PgConnection, sql: &'static str) -> i64 {
 
 const PARTS: &str = "SELECT count(*) FROM click_parts";
 
-async fn until_a_session_waits(observer: &mut PgConnection) {
-    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    let waits = async {
-        while number(observer, waiting).await == 0 {
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let waited = timeout(Duration::from_mins(1), waits).await;
-    waited.expect("a session waits for a lock");
-}
+/// Merges all parts, in a transaction of the caller.
+const MERGE: &str = "SELECT merge_parts(array_agg(band)) FROM click_parts";
 
 #[tokio::test]
 async fn a_ninth_flush_waits_until_earlier_ones_are_merged() {
@@ -169,7 +149,7 @@ async fn a_merge_that_is_cut_off_changes_no_count() {
         whole(&store, &flush_of(&data_set, 1, NOON), owner, &[(id, 3)]).await;
         let mut by_hand = PgConnection::connect(&url).await.unwrap();
         let mut merging = by_hand.begin().await.unwrap();
-        let merged = sqlx::query("SELECT merge_parts(array_agg(band)) FROM click_parts");
+        let merged = sqlx::query(MERGE);
         merged.execute(&mut *merging).await.unwrap();
         assert_eq!(
             (
@@ -210,7 +190,7 @@ async fn merges_of_two_instances_take_each_part_once() {
         whole(&store, &flush_of(&data_set, 1, NOON), owner, &[(id, 3)]).await;
         let mut other = PgConnection::connect(&url).await.unwrap();
         let mut merging = other.begin().await.unwrap();
-        let merged = sqlx::query("SELECT merge_parts(array_agg(band)) FROM click_parts");
+        let merged = sqlx::query(MERGE);
         merged.execute(&mut *merging).await.unwrap();
         whole(&store, &flush_of(&data_set, 2, NOON), owner, &[(id, 4)]).await;
         let ends = async {
@@ -308,7 +288,7 @@ async fn a_deletion_and_a_merge_of_the_link_at_once_leave_nothing_in_the_sums() 
         let (code, id) = link(&store, owner).await;
         whole(&store, &flush_of(&data_set, 4, NOON), owner, &[(id, 3)]).await;
         let mut merging = by_hand.begin().await.unwrap();
-        let merged = sqlx::query("SELECT merge_parts(array_agg(band)) FROM click_parts");
+        let merged = sqlx::query(MERGE);
         merged.execute(&mut *merging).await.unwrap();
         let ends = async {
             until_a_session_waits(&mut observer).await;

@@ -134,7 +134,7 @@ impl Backend {
         assert!(changed > 0, "nothing was changed: {sql}");
     }
 
-    /// Clicks of a link that are in its count: in production those of flushes that are merged, otherwise those of the journal.
+    /// Clicks of a link that are in its count: in production clicks of flushes that are merged, otherwise clicks of the journal.
     pub(crate) async fn clicks_in_database(&self, code: &str) -> u64 {
         let clicks: Option<i64> = match self {
             Self::Embedded { folder } => {
