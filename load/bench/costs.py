@@ -18,7 +18,7 @@ PART = 2_000
 """Links per transaction: `LINKS_PER_STEP` in src/clicks/flusher.rs."""
 LEVELS = (7, 10, 13, 16, 19, 22, 25, 28, 31)
 LINKS_PER_PART = 128
-BANDS_PER_STEP = 32
+BANDS_PER_STEP = 64
 """As in src/store/postgres/parts.rs."""
 ROWS = ("first", "again", "in the next quarter")
 OWNERS = (1_000, 100_000)

@@ -325,27 +325,43 @@ CREATE FUNCTION clicks_of(point bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PA
 $$;
 
 -- Clicks have a narrow table of their own. Adding some copies 60 to 200 bytes instead of a whole link with its
--- target, and with half of every page left free it nearly always stays in its page and touches no index.
+-- target, and with more than half of every page left free it nearly always stays in its page and touches no index.
 -- A link that was never clicked has no row. No foreign key: checking it would lock the link at every first
 -- click; ids of links are never used again, so a row left behind by a deletion counts for no account.
 CREATE TABLE link_clicks (
     link_id     bigint PRIMARY KEY,
-    clicks      bigint  NOT NULL CHECK (clicks >= 0),
     -- The newest interval, and the clicks in it. A count with which a link was made belongs to the interval in which the
     -- link was made.
     in_interval bigint  NOT NULL,
+    clicks      bigint  NOT NULL CHECK (clicks >= 0),
     interval    integer NOT NULL,
     -- Set by the deletion of the link, under the lock on this row: clicks that come later are dropped.
     is_deleted  boolean NOT NULL DEFAULT false,
-    -- Older intervals as points, in no order: clicks that come late are a point more of their interval. Sixteen become a row
-    -- of link_series.
+    -- Older intervals as points, the newest first. Sixteen or more are a row of link_series, too; the next clicks replace them.
+    -- The log has of an update what differs between the row's beginning and its end. So the columns that change most stand
+    -- together, and a new point before those that stay.
     past        bigint[]
 )
 -- Counts are updated in their pages, which are cleaned as they are read. What is left grows with the table; a fifth of
 -- millions of rows, the default, would be many pages more to cache.
-WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
--- Points of a link's older intervals, also in no order; `newest` is the newest interval of them.
+-- The points that no row of link_series has.
+CREATE FUNCTION unmoved_points(past bigint[]) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN cardinality(past) < 16 THEN past END;
+$$;
+
+-- Points with clicks of one of their intervals, or of another interval.
+CREATE FUNCTION with_late_clicks(points bigint[], of_interval integer, late bigint) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT array_agg(point ORDER BY point DESC) FROM (
+        SELECT point FROM unnest(points) AS point WHERE interval_of(point) <> of_interval
+        UNION ALL
+        SELECT unnest(points_of(of_interval, (
+            SELECT as_count(late + coalesce(sum(clicks_of(point)), 0)) FROM unnest(points) AS point WHERE interval_of(point) = of_interval)))
+    ) AS list (point);
+$$;
+
+-- Points of a link's older intervals, also the newest first, and the newest interval of them.
 CREATE TABLE link_series (
     link_id bigint   NOT NULL,
     newest  integer  NOT NULL,
@@ -359,7 +375,7 @@ CREATE FUNCTION merged_points(of_link bigint, begin_at integer) RETURNS TABLE (a
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT interval_of(point), clicks_of(point) FROM link_series, unnest(points) AS point WHERE link_id = of_link AND newest >= begin_at
     UNION ALL
-    SELECT interval_of(point), clicks_of(point) FROM link_clicks, unnest(past) AS point WHERE link_id = of_link
+    SELECT interval_of(point), clicks_of(point) FROM link_clicks, unnest(unmoved_points(past)) AS point WHERE link_id = of_link
     UNION ALL
     SELECT interval, in_interval FROM link_clicks WHERE link_id = of_link;
 $$;
@@ -371,7 +387,6 @@ CREATE FUNCTION add_clicks(ids bigint[], counts bigint[], owners bigint[], of_in
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_nestloop = off SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
     added   bigint[];
-    ended   bigint[];
     missing bigint[];
     made    bigint[];
     gone    bigint[];
@@ -390,33 +405,23 @@ BEGIN
                 ELSE counted.in_interval
             END,
             past = CASE
-                WHEN of_interval < counted.interval THEN counted.past || points_of(of_interval, n)
+                WHEN of_interval < counted.interval THEN with_late_clicks(unmoved_points(counted.past), of_interval, n)
                 WHEN of_interval > counted.interval AND counted.in_interval > 0
-                    THEN counted.past || points_of(counted.interval, counted.in_interval)
-                ELSE counted.past
+                    THEN points_of(counted.interval, counted.in_interval) || unmoved_points(counted.past)
+                ELSE unmoved_points(counted.past)
             END
         FROM sums WHERE counted.link_id = ANY (ids) AND counted.link_id = id AND NOT counted.is_deleted
-        RETURNING link_id, owner, n, cardinality(past) >= 16 AS has_ended
+        RETURNING link_id, owner, n, CASE WHEN cardinality(past) >= 16 THEN past END AS points
+    ),
+    moved AS (
+        INSERT INTO link_series (link_id, newest, points)
+        SELECT link_id, interval_of(points[1]), points FROM updated WHERE points IS NOT NULL
     ),
     logged AS (
         INSERT INTO owner_series_log (owner_id, interval, clicks)
         SELECT owner, of_interval, as_count(sum(n)) FROM updated GROUP BY owner
     )
-    SELECT array_agg(link_id), array_agg(link_id) FILTER (WHERE has_ended) INTO added, ended FROM updated;
-    IF ended IS NOT NULL THEN
-        -- Clicks that came late have a point of their own each time: only sixteen intervals are a row.
-        WITH lists AS MATERIALIZED (
-            SELECT id, array_agg(point) AS points, max(at) AS newest FROM (
-                SELECT link_id AS id, interval_of(point) AS at, as_count(sum(clicks_of(point))) AS n
-                FROM link_clicks, unnest(past) AS point WHERE link_id = ANY (ended) GROUP BY 1, 2
-            ) AS sums, unnest(points_of(at, n)) AS point GROUP BY id
-        ),
-        left_over AS (
-            UPDATE link_clicks SET past = CASE WHEN cardinality(points) < 16 THEN points END FROM lists
-            WHERE link_id = ANY (ended) AND link_id = id
-        )
-        INSERT INTO link_series (link_id, newest, points) SELECT id, newest, points FROM lists WHERE cardinality(points) >= 16;
-    END IF;
+    SELECT array_agg(link_id) INTO added FROM updated;
     IF cardinality(ids) = coalesce(cardinality(added), 0) THEN
         RETURN cardinality(ids);
     END IF;

@@ -19,7 +19,7 @@ const LINKS_PER_PART: usize = 128;
 const LEVEL_BITS: u32 = 5;
 
 /// Bands of one transaction of a merge.
-const BANDS_PER_STEP: usize = 32;
+const BANDS_PER_STEP: usize = 64;
 
 /// Bands of one round: bounds its memory.
 const BANDS_PER_ROUND: i64 = 100_000;

@@ -4,8 +4,8 @@ use shunt::domain::{Interval, LinkId};
 use shunt::store::{ClickBatch, ClickDetails, Grant, MergeRound, Store};
 use sqlx::{Connection, PgConnection};
 
-use super::{NOON, PARTS, count, flush_of, merge, number, series, whole};
-use crate::store::backend::{began, link, user, with_primary};
+use super::{NOON, PARTS, clicks_of_owner, count, flush_of, merge, number, series, whole};
+use crate::store::backend::{began, delete_link, link, user, with_primary};
 use crate::support::clicks::of_owner;
 
 #[tokio::test]
@@ -27,15 +27,15 @@ async fn links_whose_row_is_locked_keep_no_others_from_being_merged() {
         let mut holding = holder.begin().await.unwrap();
         let lock = sqlx::query("SELECT FROM link_clicks WHERE link_id = $1 FOR UPDATE");
         lock.bind(links[0].number()).execute(&mut *holding).await.unwrap();
-        // Parts of forty bands: a step has thirty-two.
-        let filled = "INSERT INTO click_parts SELECT (n << 12) + 7, '', 0, 2000000, '{1}', '{1}', '{1}' FROM generate_series(1000, 1040) n";
+        // Parts of eighty bands: a step has sixty-four.
+        let filled = "INSERT INTO click_parts SELECT (n << 12) + 7, '', 0, 2000000, '{1}', '{1}', '{1}' FROM generate_series(1000, 1079) n";
         sqlx::raw_sql(filled).execute(&mut by_hand).await.unwrap();
         whole(&store, &flush_of(&data_set, 3, NOON), owner, &[(links[0], 1)]).await;
         let mut round = MergeRound::default();
         let failed = store.clicks.compact(&mut round).await;
         assert!(failed.is_err() && round.has_begun());
         while !store.clicks.compact(&mut round).await.unwrap().done {}
-        assert!(number(&mut by_hand, PARTS).await < 40);
+        assert!(number(&mut by_hand, PARTS).await < 80);
         holding.rollback().await.unwrap();
         merge(&store).await;
         assert_eq!(number(&mut by_hand, PARTS).await, 0);
@@ -96,6 +96,53 @@ async fn intervals_whose_clicks_come_late_again_and_again_are_one_point_each() {
             number(&mut by_hand, "SELECT count(*) FROM link_series").await,
             0
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn points_of_a_link_count_once_when_they_become_a_row_of_the_series() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (code, id) = link(&store, owner).await;
+        let data_set = began(&store).await;
+        let mut written = 0;
+        let mut sum = 0;
+        let mut add = async |interval, clicks| {
+            written += 1;
+            sum += clicks;
+            whole(
+                &store,
+                &flush_of(&data_set, written, interval),
+                owner,
+                &[(id, clicks)],
+            )
+            .await;
+            merge(&store).await;
+            let of_link: u64 = series(&store, id)
+                .await
+                .iter()
+                .map(|(_, clicks)| clicks)
+                .sum();
+            assert_eq!((of_link, clicks_of_owner(&store, owner).await), (sum, sum));
+        };
+        for interval in NOON..NOON + 40 {
+            add(interval, 1).await;
+            add(interval, 2).await;
+            // The second time they are the sixteenth point, and then the first one.
+            if interval % 16 == (NOON + 15) % 16 {
+                add(NOON, 3).await;
+                add(NOON, 4).await;
+            }
+        }
+        let mut by_hand = PgConnection::connect(&url).await.unwrap();
+        assert_eq!(
+            number(&mut by_hand, "SELECT count(*) FROM link_series").await,
+            2
+        );
+        delete_link(&store, owner, &code).await;
+        assert_eq!(clicks_of_owner(&store, owner).await, 0);
     })
     .await;
 }
