@@ -500,6 +500,27 @@ CREATE FUNCTION points_in_parts(of_link bigint) RETURNS TABLE (at integer, click
     WHERE band = ANY (bands_of(of_link)) AND links[place] = of_link - (band >> 5);
 $$;
 
+-- The same for all links of an owner, also for those that were deleted since. The parts of a million links are 20 MB, so those of few links
+-- are found by their bands.
+CREATE FUNCTION owner_points_in_parts(of_owner bigint) RETURNS TABLE (link bigint, at integer, clicks bigint)
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT clicked.link, interval, as_count(sum(clicked.n)) FROM (
+        SELECT band, interval, links, clicks, owners FROM click_parts
+        WHERE (SELECT links <= 2000 FROM link_totals WHERE owner_id = of_owner) IS TRUE
+            AND band = ANY (ARRAY(SELECT DISTINCT unnest(bands_of(id)) FROM links WHERE owner_id = of_owner))
+        UNION ALL
+        SELECT band, interval, links, clicks, owners FROM click_parts
+        WHERE (SELECT links <= 2000 FROM link_totals WHERE owner_id = of_owner) IS NOT TRUE AND band >= 0
+    ) AS part
+    -- OFFSET 0: without the lists, which would be sorted with each link.
+    CROSS JOIN LATERAL (
+        SELECT (part.band >> 5) + part.links[place] AS link, part.clicks[place] AS n FROM unnest(
+            CASE WHEN cardinality(part.owners) = 1 THEN ARRAY(SELECT generate_subscripts(part.links, 1)) ELSE array_positions(part.owners, of_owner) END
+        ) AS place OFFSET 0
+    ) AS clicked
+    WHERE of_owner = ANY (part.owners) GROUP BY clicked.link, interval;
+$$;
+
 -- Inserts the clicks of one interval as parts: `bands`, and the place of the last link of each in the other lists.
 CREATE FUNCTION insert_parts(
     of_epoch text, of_flush bigint, of_interval integer, bands bigint[], ends integer[], ids integer[], counts bigint[], owners_of bigint[])

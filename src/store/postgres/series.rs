@@ -51,11 +51,11 @@ macro_rules! owner_series {
     $points,
     "
     UNION ALL
-    SELECT 0, '', interval::bigint, sum(n)::bigint
-    FROM click_parts CROSS JOIN LATERAL unnest(links, clicks, owners) AS triple (link, n, owner) JOIN links ON links.id = (band >> 5) + link
-    WHERE band >= 0 AND $1 = ANY (owners) AND coalesce(owner, owners[1]) = $1 AND interval >= $4 AND interval < $5 AND ",
-    is_wanted!(),
-    " GROUP BY interval
+    SELECT 0, '', at::bigint, sum(clicks)::bigint FROM owner_points_in_parts($1)
+    WHERE at >= $4 AND at < $5 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
+        AND (SELECT true FROM links WHERE links.id = link)
+        AND ($3::text IS NULL OR link IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
+    GROUP BY at
     UNION ALL
     SELECT 1, epoch, flush, up_to FROM data_sets
     UNION ALL

@@ -1,7 +1,8 @@
 //! What must not stop a merge, and clicks that are not merged yet.
 
-use shunt::domain::{Interval, LinkId};
-use shunt::store::{ClickBatch, ClickDetails, Grant, MergeRound, Store};
+use shunt::domain::{Interval, LinkId, Principal, SearchTag};
+use shunt::store::FlushMark::{Nothing, Whole};
+use shunt::store::{ClickBatch, ClickDetails, Grant, LinkClicks, MergeRound, OwnerSeries, Store};
 use sqlx::{Connection, PgConnection};
 
 use super::{NOON, PARTS, clicks_of_owner, count, flush_of, merge, number, series, whole};
@@ -143,6 +144,46 @@ async fn points_of_a_link_count_once_when_they_become_a_row_of_the_series() {
         );
         delete_link(&store, owner, &code).await;
         assert_eq!(clicks_of_owner(&store, owner).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn clicks_in_parts_are_in_the_sums_of_owners_of_few_links_and_of_many() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let (few, many) = (user(&store).await, user(&store).await);
+        let mut by_hand = PgConnection::connect(&url).await.unwrap();
+        let made = "INSERT INTO links (short_code, target_url, owner_id, created_at, tags)
+            SELECT 'l' || n, 'https://example.com', CASE WHEN n % 200 = 0 THEN $1 ELSE $2 END, 0, CASE WHEN n % 400 = 0 THEN '[\"one\"]' ELSE '[]' END
+            FROM generate_series(1, 2400) n RETURNING id";
+        let made = sqlx::query_scalar(made).bind(few.user.0).bind(many.user.0);
+        let ids: Vec<i64> = made.fetch_all(&mut by_hand).await.unwrap();
+        let ids: Vec<_> = ids.into_iter().map(|id| LinkId::parse(id).unwrap()).collect();
+        let data_set = began(&store).await;
+        // Parts of both owners, and parts of one owner.
+        let of = |owner: Principal, n: usize| LinkClicks { link: ids[n - 1], owner: owner.user, clicks: 1 };
+        let both: Vec<_> = (1..=2_400).map(|n| of(if n % 200 == 0 { few } else { many }, n)).collect();
+        let one: Vec<_> = (1..=6).map(|n| of(few, 400 * n)).collect();
+        for (number, clicks) in [(1, both), (2, one)] {
+            let flush = flush_of(&data_set, number, NOON + number);
+            let none = ClickDetails::default();
+            let applied = store.apply_flush(&flush, Nothing, &clicks, &none, Whole);
+            assert_eq!(applied.await.unwrap(), Whole);
+        }
+        // A deleted link is in no sum.
+        let deleted = sqlx::query("DELETE FROM links WHERE id = $1").bind(ids[199].number());
+        deleted.execute(&mut by_hand).await.unwrap();
+        let tagged = OwnerSeries { owner: few, tag: Some(&SearchTag::parse("one").unwrap()), range: Interval::FIRST..Interval::LAST };
+        for is_merged in [false, true] {
+            if is_merged {
+                merge(&store).await;
+            }
+            assert_eq!(clicks_of_owner(&store, few).await, 17);
+            assert_eq!(clicks_of_owner(&store, many).await, 2_388);
+            let snapshot = store.clicks.owner_series(&tagged, &[]).await.unwrap();
+            assert_eq!(snapshot.points.iter().map(|(_, clicks)| clicks).sum::<u64>(), 12);
+        }
     })
     .await;
 }
