@@ -32,7 +32,7 @@ pub struct DiskUsage {
 }
 
 /// Batches of clicks after which the log is copied, with one or a few pages of 4 KiB each. Fewer cost more CPU, more keep
-/// commits waiting for longer (`load/README.md`, "Where the time went").
+/// commits waiting for longer.
 const BATCHES: u32 = 64;
 
 /// Pages past which the log restarts, unless it did so just now: 16 MiB.
