@@ -146,15 +146,26 @@ class Pace:
 
     def __init__(self, command: list[str], limit: float) -> None:
         self.limit = limit
+        self.output: tuple[str, str] | None = None
         self.popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                       text=True, env={"PATH": os.defpath}, preexec_fn=end_with_parent)
+
+    def ends_within(self, seconds: float) -> bool:
+        """Waits for the end, but no longer than this. The output is read meanwhile: pace waits until it is."""
+        try:
+            self.output = self.popen.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def result(self) -> Load:
         """Waits for the end."""
         try:
-            output, errors = self.popen.communicate(timeout=self.limit)
+            if self.output is None:
+                self.output = self.popen.communicate(timeout=self.limit)
         finally:
             self.popen.kill()
+        output, errors = self.output
         if self.popen.returncode != 0:
             raise Failed(f"pace: {errors.strip()}")
         outcome = json.loads(output)

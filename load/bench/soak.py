@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +23,7 @@ from .drive import Generators
 from .lines import Chart, Line, LinePanel
 from .links import codes, uniform, write_paths
 from .pinned import PinnedTestbed, say
-from .results import RESULTS, Results
+from .results import RESULTS, Results, table
 from .tools import build, machine, target_folder, where
 from .visitors import write_visitors
 
@@ -32,8 +34,13 @@ AFTER = 30
 """Seconds after a quarter of an hour that are compared with the rest."""
 MODES: dict[str, type[Shunt]] = {"shunt": Production, "shunt-embedded": Embedded}
 BACKLOG = {"pending_links": "shunt_redis_pending_links", "journal_batches": "shunt_journal_batches",
-           "click_parts": "shunt_click_parts", "pending_oldest_seconds": "shunt_clicks_pending_oldest_seconds"}
+           "flushes_unmerged": "shunt_flushes_unmerged", "click_parts": "shunt_click_parts",
+           "pending_oldest_seconds": "shunt_clicks_pending_oldest_seconds"}
 """Columns of the file, and the metrics that they show."""
+WAITING = ("pending_links", "journal_batches", "flushes_unmerged", "click_parts")
+"""Those of clicks that are not in the counts yet."""
+MEASURED = 6.0
+"""Seconds in which the service measures them at least once: `STORES_PAUSE` in src/server/jobs/measure.rs, and one more."""
 NAMES = {"postgres": "Postgres", "redis": "Redis", "sqlite": "SQLite"}
 LOOKS = [*BACKLOG, "disk_postgres", "disk_redis", "disk_sqlite", "memory_service", "memory_postgres", "memory_redis"]
 
@@ -46,15 +53,14 @@ class Soak:
     seconds: list[dict[str, float]]
     """The lines of pace, by rising time."""
     looks: dict[int, dict[str, float]] = field(default_factory=dict)
-    """Backlog, disk and memory in bytes, by the second."""
+    """Backlog, disk and memory in bytes, by the second since the beginning."""
 
     def line(self, column: str, divisor: float, label: str, colour: str) -> Line:
         """A column of the file, from its beginning."""
-        begin = self.seconds[0]["time"]
-        rows: Iterator[tuple[float, dict[str, float]]] = iter((row["time"], row) for row in self.seconds if row["answered"])
+        rows: Iterator[tuple[float, dict[str, float]]] = iter((row["second"], row) for row in self.seconds if row["answered"])
         if column in LOOKS:
             rows = iter(self.looks.items())
-        return Line(label, colour, [(max(0.0, at - begin), row[column] / divisor) for at, row in rows if column in row])
+        return Line(label, colour, [(at, row[column] / divisor) for at, row in rows if column in row])
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -94,15 +100,19 @@ def main(arguments: list[str] | None = None) -> int:
             for name in options.only or MODES:
                 shunt = MODES[name](testbed, tools, programs, list(codes(options.codes)))
                 soaks.append(soak(shunt, Generators(Path("wrk"), programs / "pace"), results, options, seconds))
+                keep(results, soaks, options.name)
     except Failed as failure:
         print(f"load/soak: {failure}", file=sys.stderr)
         return 1
-    write(target_folder() / "load" / f"{options.name}.csv", soaks)
-    results.notes.append(f"Clicks were compared with answers {results.checks} times; they agreed.")
-    results.save(options.name)
-    (RESULTS / f"{options.name}.svg").write_text(chart(results, soaks).svg())
     print(results.text())
     return 0
+
+
+def keep(results: Results, soaks: list[Soak], name: str) -> None:
+    """Writes all files, after each mode: the next one may fail hours later."""
+    write(target_folder() / "load" / f"{name}.csv", soaks)
+    results.save(name)
+    (RESULTS / f"{name}.svg").write_text(chart(results, soaks).svg())
 
 
 def soak(shunt: Shunt, generators: Generators, results: Results, options: argparse.Namespace, seconds: float) -> Soak:
@@ -123,14 +133,17 @@ def soak(shunt: Shunt, generators: Generators, results: Results, options: argpar
                                      visitors=visitors, by_second=by_second)
         looks: dict[int, dict[str, float]] = {}
         began, begin = time.time(), time.monotonic()
-        while pace.popen.poll() is None:
-            looks[int(time.time())] = look(shunt, running)
-            if len(looks) % 12 == 1:
-                say("  " + ", ".join(f"{name} {value:.0f}" for name, value in list(looks.values())[-1].items()))
-            time.sleep(max(0.0, begin + len(looks) * EVERY - time.monotonic()))
+        for number in itertools.count():
+            newest = looks[int(time.monotonic() - begin)] = look(shunt, running)
+            if number % 12 == 0:
+                say("  " + ", ".join(f"{name} {value:.0f}" for name, value in newest.items()))
+            has_ended = pace.ends_within(max(0.0, begin + (number + 1) * EVERY - time.monotonic()))
+            running.server.check()
+            if has_ended:
+                break
         load = pace.result()
         count.check(load)
-        results.checks += 1
+        results.notes.append(f"{shunt.name}: the clicks of both loads were compared with the responses; they agreed.")
     if shunt.complaints:
         results.notes.append(f"{shunt.name} logged {len(shunt.complaints)} warnings, such as: {shunt.complaints[0]}")
     with by_second.open() as lines:
@@ -140,6 +153,7 @@ def soak(shunt: Shunt, generators: Generators, results: Results, options: argpar
     results.figure(f"{shunt.name}: redirects/s at half load", load.rate)
     results.tail(f"{shunt.name}, all redirects", load)
     note(results, whole)
+    results.notes += ["", f"{shunt.name} by quarters of an hour (UTC): p99 in ms, and the most of the others, disk and memory in MiB", "", *by_quarter(whole), ""]
     return whole
 
 
@@ -149,19 +163,28 @@ def find_sustained(running: Running, generators: Generators, count: Count, paths
     begin = time.monotonic()
     load = generators.paced(running.port, paths, options.connections, seconds=options.sustain, visitors=visitors)
     say(f"  {load.rate:.0f}/s were answered at full load")
-    end = begin + 600 + 10 * options.sustain
-    while any(backlog(running).get(name) for name in ("pending_links", "journal_batches", "click_parts")):
-        if time.monotonic() > end:
-            raise Failed(f"what {options.sustain:g} s of full load brought is not written back yet")
+    written = time.monotonic()
+    end = written + 600 + 10 * options.sustain
+    while time.monotonic() - written < MEASURED:
         time.sleep(0.5)
+        waiting = backlog(running)
+        if any(waiting.get(name) for name in WAITING):
+            written = time.monotonic()
+        if written > end:
+            raise Failed(f"what {options.sustain:g} s of full load brought is not written back yet")
+    say(f"  it was written back {written - begin:.0f} s after it began")
     count.check(load)
-    return load.answered / (time.monotonic() - begin)
+    return load.answered / (written - begin)
 
 
 def backlog(running: Running) -> dict[str, float]:
-    """What waits to be written back."""
+    """What waits to be written back; nothing if the service does not say."""
     assert running.api
-    return running.api.metrics(BACKLOG)
+    try:
+        return running.api.metrics(BACKLOG)
+    except (OSError, HTTPException) as failure:
+        say(f"  no metrics: {failure}")
+        return {}
 
 
 def look(shunt: Shunt, running: Running) -> dict[str, float]:
@@ -209,6 +232,25 @@ def note(results: Results, whole: Soak) -> None:
             results.figure(f"{name}: {shown} {when}{unit}", value / divisor)
 
 
+def by_quarter(whole: Soak) -> list[str]:
+    """A table of the quarters of an hour."""
+    columns = [column for column in LOOKS if any(look.get(column) for look in whole.looks.values())]
+    begin = whole.seconds[0]["time"]
+    rows = []
+    for quarter, rows_of_quarter in itertools.groupby(whole.seconds, lambda row: row["time"] // QUARTER):
+        seconds = list(rows_of_quarter)
+        p99s = [row["p99_us"] / 1000 for row in seconds if row["answered"]]
+        looks = [look for second, look in whole.looks.items() if (begin + second) // QUARTER == quarter]
+        cells = [time.strftime("%H:%M", time.gmtime(quarter * QUARTER)), str(len(seconds))]
+        cells += [f"{median(p99s):.2f}", f"{max(p99s):.1f}"] if p99s else ["-", "-"]
+        for column in columns:
+            values = [look[column] for look in looks if column in look]
+            divisor = 2**20 if column.startswith(("disk", "memory")) else 1
+            cells.append(f"{max(values) / divisor:.0f}" if values else "-")
+        rows.append(cells)
+    return table(["from", "seconds", "median p99", "worst p99", *(column.replace("_", " ") for column in columns)], rows)
+
+
 def write(path: Path, soaks: list[Soak]) -> None:
     """Every second of every mode."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -217,7 +259,7 @@ def write(path: Path, soaks: list[Soak]) -> None:
         rows.writeheader()
         for whole in soaks:
             for row in whole.seconds:
-                looked = whole.looks.get(int(row["time"]), {})
+                looked = whole.looks.get(int(row["second"]), {})
                 cells = {name: f"{value:.0f}" for name, value in (row | looked).items()}
                 rows.writerow({"mode": whole.name} | cells)
     say(f"every second is in {path}")
@@ -244,10 +286,11 @@ def chart(results: Results, soaks: list[Soak]) -> Chart:
     facts = results.facts
     return Chart(
         results.title,
-        "half of what is sustained; dashed: the quarters of an hour of each mode",
+        "half of what is sustained; dashed: the quarters of an hour of each mode; a point is the greatest value at its place",
         [
             LinePanel("p99 of each second", "ms", each("p99_us", 1000), is_log=True),
             LinePanel("Links whose clicks are pending in Redis", "thousands", each("pending_links", 1000)),
+            LinePanel("Written to Postgres and not merged", "flushes", each("flushes_unmerged", 1)),
             LinePanel("Batches in the journal", "thousands", each("journal_batches", 1000)),
             LinePanel("Disk", "MiB", by_server("disk")),
             LinePanel("Anonymous memory", "MiB", by_server("memory")),
