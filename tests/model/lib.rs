@@ -3,7 +3,7 @@
 //! | module | what it models |
 //! | --- | --- |
 //! | [`pipeline`] | rules 1 to 8, intervals of an hour and classes: recorders, Redis, journal, flushers, readers |
-//! | [`parts`] | how clicks get into rows: parts of flushes and of the journal, and their merge; designed, and not built yet |
+//! | [`parts`] | how clicks get into rows: parts of flushes and of the journal, and their merge |
 //! | [`grants`] | rule 9: links with `max_clicks` |
 //! | [`changes`] | the part of rule 1 that is about deleted links |
 //!

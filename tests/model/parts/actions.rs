@@ -14,13 +14,21 @@ pub enum Action {
     Append {
         batch: usize,
     },
-    /// A flush: the ledger is read, a flush begun; a piece is read, a part written, the piece forgotten.
+    /// A flush: the ledger is read, a flush begun, its mark read. A piece, up to any link, is read in two steps; a part is
+    /// written; the piece is made durable. Links of former pieces are forgotten, and in the end the flush.
     ReadLedger(usize),
     BeginFlush(usize),
-    ReadPiece(usize),
+    ReadMark(usize),
+    ReadPiece {
+        flusher: usize,
+        end: usize,
+    },
+    ReadRest(usize),
     WritePart(usize),
     MoveMark(usize),
-    ForgetPiece(usize),
+    EndPiece(usize),
+    ForgetLinks(usize),
+    FinishFlush(usize),
     /// A merge: parts are read up to a link, and merged.
     ReadParts {
         merger: usize,
@@ -107,10 +115,14 @@ pub(super) fn apply(world: &World, state: &mut State, action: Action) -> Option<
         Action::Append { batch } => merging::append(world, state, batch)?,
         Action::ReadLedger(_)
         | Action::BeginFlush(_)
-        | Action::ReadPiece(_)
+        | Action::ReadMark(_)
+        | Action::ReadPiece { .. }
+        | Action::ReadRest(_)
         | Action::WritePart(_)
         | Action::MoveMark(_)
-        | Action::ForgetPiece(_) => flushing::step(world, state, action)?,
+        | Action::EndPiece(_)
+        | Action::ForgetLinks(_)
+        | Action::FinishFlush(_) => flushing::step(world, state, action)?,
         Action::ReadParts { merger, up_to } => merging::read(world, state, merger, up_to)?,
         Action::Merge(merger) => merging::write(world, state, merger)?,
         Action::ReadRedis { link } => reading::read_redis(world, state, link)?,

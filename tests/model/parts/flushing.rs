@@ -1,9 +1,12 @@
 //! How a flush is appended, piece by piece.
 
+use std::cmp::Ordering;
+use std::ops::Range;
+
 use super::actions::Action;
 use super::properties::Broken;
 use super::state::{
-    BATCHES, Clicks, Flush, FlushId, INTERVALS, Key, LINKS, Part, Piece, State, Step, View,
+    BATCHES, Clicks, Flush, FlushId, INTERVALS, Key, LINKS, OfFlush, Part, Piece, State, Step, View,
 };
 use super::{Mutation, World};
 
@@ -14,59 +17,116 @@ pub(super) fn possible(world: &World, state: &State, number: usize, actions: &mu
         Step::ReadLedger if flusher.view.is_none() => actions.push(Action::TakeIntoUse(number)),
         Step::ReadLedger => actions.push(Action::ReadLedger(number)),
         Step::Begin(_) => actions.push(Action::BeginFlush(number)),
-        Step::ReadPiece { .. } => actions.push(Action::ReadPiece(number)),
-        Step::MoveMark(_) => actions.push(Action::MoveMark(number)),
-        Step::WriteParts(piece) => {
-            let is_whole = piece.mark >= world.end_of(piece.number);
-            if !is_whole {
-                actions.push(Action::WritePart(number));
-            }
-            if is_whole || world.without(Mutation::PieceIsForgottenEarly) {
-                actions.push(Action::ForgetPiece(number));
+        Step::ReadMark(_) => actions.push(Action::ReadMark(number)),
+        Step::ReadPiece { mark, durable, .. } => {
+            let is_cut = world.pieces > 1;
+            let ends = mark + 1..LINKS;
+            let ends = ends.filter(|_| is_cut).chain([LINKS]);
+            actions.extend(ends.map(|end| Action::ReadPiece {
+                flusher: number,
+                end,
+            }));
+            if durable > 0 {
+                actions.push(Action::ForgetLinks(number));
             }
         }
+        Step::ReadRest(_) => actions.push(Action::ReadRest(number)),
+        Step::MoveMark(_) => actions.push(Action::MoveMark(number)),
+        Step::WriteParts(piece) if piece.mark < piece.end => {
+            actions.push(Action::WritePart(number));
+            if world.without(Mutation::PieceIsForgottenEarly) {
+                actions.push(Action::EndPiece(number));
+            }
+        }
+        Step::WriteParts(_) => actions.push(Action::EndPiece(number)),
+        Step::FinishFlush(_) => actions.push(Action::FinishFlush(number)),
     }
 }
 
 pub(super) fn step(world: &World, state: &mut State, action: Action) -> Option<()> {
-    match action {
-        Action::ReadLedger(number) => read_ledger(world, state, number),
-        Action::BeginFlush(number) => begin(state, number),
-        Action::ReadPiece(number) => read_piece(world, state, number),
-        Action::WritePart(number) => {
-            let Step::WriteParts(piece) = state.flushers[number].step else {
-                return None;
-            };
-            state.flushers[number].step = write_part(world, state, piece)?;
-            Some(())
-        }
-        Action::MoveMark(number) => {
-            let Step::MoveMark(mut piece) = state.flushers[number].step else {
-                return None;
-            };
-            let row = state.database.row_mut(piece.view.epoch)?;
-            piece.mark += 1;
-            (row.flush, row.up_to) = (piece.id, piece.mark);
-            state.flushers[number].step = Step::WriteParts(piece);
-            Some(())
-        }
-        Action::ForgetPiece(number) => {
-            let Step::WriteParts(piece) = std::mem::take(&mut state.flushers[number].step) else {
-                return None;
-            };
-            forget_piece(world, state, number, piece);
-            Some(())
-        }
-        _ => None,
+    let (Action::ReadLedger(number)
+    | Action::BeginFlush(number)
+    | Action::ReadMark(number)
+    | Action::ReadPiece {
+        flusher: number, ..
     }
+    | Action::ReadRest(number)
+    | Action::WritePart(number)
+    | Action::MoveMark(number)
+    | Action::EndPiece(number)
+    | Action::ForgetLinks(number)
+    | Action::FinishFlush(number)) = action
+    else {
+        return None;
+    };
+    let step = std::mem::take(&mut state.flushers[number].step);
+    state.flushers[number].step = match (action, step) {
+        (Action::ReadLedger(_), Step::ReadLedger) => read_ledger(world, state, number)?,
+        (Action::BeginFlush(_), Step::Begin(in_ledger)) => begin(state, number, in_ledger),
+        (Action::ReadMark(_), Step::ReadMark(of_flush)) => {
+            read_mark(world, state, number, of_flush)
+        }
+        (
+            Action::ReadPiece { end, .. },
+            Step::ReadPiece {
+                of_flush,
+                mark,
+                durable,
+            },
+        ) => {
+            let mut piece = Piece {
+                of_flush,
+                begin: mark,
+                end,
+                mark,
+                durable,
+                clicks: [[0; BATCHES]; LINKS],
+            };
+            piece.read(state, mark..mark + 1);
+            Step::ReadRest(piece)
+        }
+        (Action::ReadRest(_), Step::ReadRest(piece)) => read_rest(world, state, number, piece),
+        (Action::WritePart(_), Step::WriteParts(piece)) => write_part(world, state, piece)?,
+        (Action::MoveMark(_), Step::MoveMark(mut piece)) => {
+            let row = state.database.row_mut(piece.of_flush.view.epoch)?;
+            piece.mark += 1;
+            (row.flush, row.up_to) = (piece.of_flush.id, piece.mark);
+            Step::WriteParts(piece)
+        }
+        (Action::EndPiece(_), Step::WriteParts(piece)) => end_piece(world, state, piece),
+        (
+            Action::ForgetLinks(_),
+            Step::ReadPiece {
+                of_flush,
+                mark,
+                durable,
+            },
+        ) => {
+            if forget(world, state, number, of_flush, durable) {
+                Step::ReadPiece {
+                    of_flush,
+                    mark,
+                    durable,
+                }
+            } else {
+                Step::ReadLedger
+            }
+        }
+        (Action::FinishFlush(_), Step::FinishFlush(of_flush)) => {
+            forget(world, state, number, of_flush, LINKS);
+            Step::ReadLedger
+        }
+        _ => return None,
+    };
+    Some(())
 }
 
-fn read_ledger(world: &World, state: &mut State, number: usize) -> Option<()> {
+fn read_ledger(world: &World, state: &mut State, number: usize) -> Option<Step> {
     let view = state.flushers[number].view?;
     let row = state.database.row(view.epoch);
     let Some(row) = row.filter(|row| row.term == view.term) else {
         state.flushers[number].view = None;
-        return Some(());
+        return Some(Step::ReadLedger);
     };
     let is_full = state.database.unmerged(view.epoch) >= world.unmerged;
     let is_idle =
@@ -74,17 +134,13 @@ fn read_ledger(world: &World, state: &mut State, number: usize) -> Option<()> {
     if is_idle || is_full && world.without(Mutation::BoundIsTestedBefore) {
         return None;
     }
-    state.flushers[number].step = Step::Begin(row.flush.number);
-    Some(())
+    Some(Step::Begin(row.flush.number))
 }
 
 /// The flush under way, begun now unless there is one.
-fn begin(state: &mut State, number: usize) -> Option<()> {
-    let Step::Begin(in_ledger) = std::mem::take(&mut state.flushers[number].step) else {
-        return None;
-    };
+fn begin(state: &mut State, number: usize, in_ledger: u8) -> Step {
     let Some(view) = state.flushers[number].view else {
-        return Some(());
+        return Step::ReadLedger;
     };
     let redis = &mut state.redis;
     if redis.term == Some(view.term) && redis.flush < in_ledger {
@@ -92,13 +148,13 @@ fn begin(state: &mut State, number: usize) -> Option<()> {
     }
     if redis.term != Some(view.term) {
         state.flushers[number].view = None;
-        return Some(());
+        return Step::ReadLedger;
     }
     if redis.flushing.is_none() {
         let mut pending = (0..).zip(&mut redis.pending);
         let oldest = pending.find(|(_, batches)| **batches != [0; BATCHES]);
         let Some((interval, batches)) = oldest else {
-            return Some(());
+            return Step::ReadLedger;
         };
         let batches = std::mem::take(batches);
         redis.flush += 1;
@@ -108,132 +164,179 @@ fn begin(state: &mut State, number: usize) -> Option<()> {
                 name: state.books.slips,
             },
             clicks: Clicks { interval, batches },
-            piece: 0,
+            forgotten: 0,
         });
     }
-    let Flush { id, clicks, piece } = redis.flushing?;
-    state.flushers[number].step = Step::ReadPiece {
-        view,
-        id,
-        interval: clicks.interval,
-        piece,
-    };
-    Some(())
+    redis
+        .flushing
+        .map_or(Step::ReadLedger, |Flush { id, clicks, .. }| {
+            let interval = clicks.interval;
+            Step::ReadMark(OfFlush { view, id, interval })
+        })
 }
 
-/// Reads a piece, and how far it is written.
-fn read_piece(world: &World, state: &mut State, number: usize) -> Option<()> {
-    let step = std::mem::take(&mut state.flushers[number].step);
-    let Step::ReadPiece {
-        view,
-        id,
-        interval,
-        piece,
-    } = step
-    else {
-        return None;
+/// Reads how far a flush is written.
+fn read_mark(world: &World, state: &mut State, number: usize, of_flush: OfFlush) -> Step {
+    let Some(row) = state.database.row(of_flush.view.epoch) else {
+        return Step::ReadLedger;
     };
+    let is_same = row.flush == of_flush.id || world.without(Mutation::NameIsNotTested);
+    let mark = match of_flush.id.number.cmp(&row.flush.number) {
+        _ if row.term != of_flush.view.term => return Step::ReadLedger,
+        Ordering::Less => return Step::ReadLedger,
+        Ordering::Greater => 0,
+        Ordering::Equal if is_same => row.up_to,
+        Ordering::Equal => {
+            doubt(state, number, of_flush.view);
+            return Step::ReadLedger;
+        }
+    };
+    if mark == LINKS {
+        return Step::FinishFlush(of_flush);
+    }
+    Step::ReadPiece {
+        of_flush,
+        mark,
+        durable: if world.without(Mutation::MarkIsTakenForDurable) {
+            mark
+        } else {
+            0
+        },
+    }
+}
+
+/// Reads the rest of a piece, and asks last whether all was of that flush.
+fn read_rest(world: &World, state: &mut State, number: usize, mut piece: Piece) -> Step {
+    let OfFlush { view, id, .. } = piece.of_flush;
     if state.redis.term != Some(view.term) {
         state.flushers[number].view = None;
-        return Some(());
+        return Step::ReadLedger;
     }
-    let has_no_name = world.without(Mutation::PieceHasNoName);
-    let is_same = |found: FlushId| found == id || found.number == id.number && has_no_name;
-    let Some(flush) = state.redis.flushing.filter(|flush| is_same(flush.id)) else {
+    piece.read(state, piece.begin + 1..piece.end);
+    let is_there = state.redis.flushing.is_some_and(|flush| flush.id == id);
+    if !is_there && !world.without(Mutation::PieceHasNoName) {
         // Another instance finished it, or Redis went back: the next flush finds out.
-        return Some(());
-    };
-    if piece < flush.piece {
-        return Some(());
+        return Step::ReadLedger;
     }
-    let row = state.database.row(view.epoch)?;
-    let mark = match id.number.cmp(&row.flush.number) {
-        _ if row.term != view.term => return Some(()),
-        std::cmp::Ordering::Less => return Some(()),
-        std::cmp::Ordering::Greater => 0,
-        std::cmp::Ordering::Equal
-            if row.flush == id || world.without(Mutation::NameIsNotTested) =>
-        {
-            row.up_to
-        }
-        std::cmp::Ordering::Equal => {
-            doubt(state, number, view);
-            return Some(());
-        }
-    };
-    state.flushers[number].step = Step::WriteParts(Piece {
-        view,
-        id,
-        number: piece,
-        clicks: Clicks {
-            interval,
-            ..flush.clicks
-        },
-        mark,
-    });
-    Some(())
+    Step::WriteParts(piece)
 }
 
 /// Inserts the part of the next link, and moves the ledger's mark. `None` while it has to wait for a merge.
 fn write_part(world: &World, state: &mut State, mut piece: Piece) -> Option<Step> {
-    let row = state.database.row(piece.view.epoch)?;
-    let (number, mark) = (piece.id.number, piece.mark);
-    if row.term != piece.view.term {
+    let OfFlush { view, id, interval } = piece.of_flush;
+    let row = state.database.row(view.epoch)?;
+    let (number, mark) = (id.number, piece.mark);
+    if row.term != view.term {
         if !world.without(Mutation::TermIsNotTested) {
             return Some(Step::ReadLedger);
         }
         state.breaks(Broken::WrittenUnderFormerTerm);
     }
-    let is_same = row.flush == piece.id
-        || row.flush.number == number && world.without(Mutation::NameIsNotTested);
+    let is_same =
+        row.flush == id || row.flush.number == number && world.without(Mutation::NameIsNotTested);
     let is_at_mark = is_same && (row.up_to == mark || world.without(Mutation::MarkIsNotTested))
         || row.flush.number < number && mark == 0;
     if !is_at_mark {
-        piece.mark = if is_same { row.up_to } else { 0 };
         // Without the name, the next look at the ledger finds out.
-        return Some(if is_same {
-            Step::WriteParts(piece)
-        } else {
-            Step::ReadLedger
-        });
+        if !is_same && row.flush.number >= number {
+            return Some(Step::ReadLedger);
+        }
+        piece.mark = if is_same { row.up_to } else { 0 };
+        if piece.mark < piece.begin && !world.without(Mutation::PieceIsNotReadAgain) {
+            return Some(piece.next());
+        }
+        return Some(Step::WriteParts(piece));
     }
     let is_first = row.flush.number < number;
-    let is_full = state.database.unmerged(piece.view.epoch) >= world.unmerged;
+    let is_full = state.database.unmerged(view.epoch) >= world.unmerged;
     if is_first && is_full && !world.without(Mutation::BoundIsTestedBefore) {
         return None;
     }
-    let is_last = mark + 1 == world.end_of(piece.number);
-    if is_last && !world.without(Mutation::PieceIsNotDurable) {
+    let link = mark.max(piece.begin);
+    if link + 1 == LINKS {
         state.commit();
     } else {
         state.commit_later();
     }
-    let added = (piece.view.epoch, number, mark);
+    let added = (view.epoch, number, link);
     match state.database.added.binary_search(&added) {
         Ok(_) => state.breaks(Broken::AppendedTwice),
         Err(at) => state.database.added.insert(at, added),
     }
     let key = Key::Flush {
-        epoch: piece.view.epoch,
+        epoch: view.epoch,
         number,
-        name: piece.id.name,
-        link: mark,
+        name: id.name,
+        link,
     };
-    insert(world, state, key, mark..mark + 1, piece.clicks);
+    let clicks = Clicks {
+        interval,
+        batches: piece.clicks[link],
+    };
+    insert(world, state, key, link..link + 1, clicks);
     if world.without(Mutation::MarkInAnotherTransaction) {
         return Some(Step::MoveMark(piece));
     }
-    let row = state.database.row_mut(piece.view.epoch)?;
-    piece.mark += 1;
-    (row.flush, row.up_to) = (piece.id, piece.mark);
+    piece.mark = link + 1;
+    if piece.mark == piece.end && world.without(Mutation::CutPieceEndsFlush) {
+        (piece.mark, piece.end) = (LINKS, LINKS);
+    }
+    let row = state.database.row_mut(view.epoch)?;
+    (row.flush, row.up_to) = (id, piece.mark);
     Some(Step::WriteParts(piece))
+}
+
+/// Makes a piece durable before Redis may forget it, by a transaction that finds the mark where it was left. The last part of a
+/// flush was durable by itself.
+fn end_piece(world: &World, state: &mut State, mut piece: Piece) -> Step {
+    if piece.mark == LINKS {
+        return Step::FinishFlush(piece.of_flush);
+    }
+    if piece.mark < piece.end {
+        // A mutated flusher.
+        piece.durable = piece.end;
+        return piece.next();
+    }
+    let OfFlush { view, id, .. } = piece.of_flush;
+    let row = state.database.row(view.epoch);
+    if row.is_none_or(|row| (row.term, row.flush, row.up_to) != (view.term, id, piece.mark)) {
+        return Step::ReadMark(piece.of_flush);
+    }
+    if !world.without(Mutation::PieceIsNotDurable) {
+        state.commit();
+    }
+    piece.durable = piece.mark;
+    piece.next()
+}
+
+impl Piece {
+    /// Reads links of whatever flush has this number.
+    fn read(&mut self, state: &State, links: Range<usize>) {
+        let OfFlush { view, id, .. } = self.of_flush;
+        let flushing = state.redis.flushing;
+        let flushing = flushing
+            .filter(|flush| (state.redis.epoch, flush.id.number) == (view.epoch, id.number));
+        for link in links {
+            let found = flushing.filter(|flush| flush.forgotten <= link);
+            self.clicks[link] = found.map_or([0; BATCHES], |flush| flush.clicks.batches);
+        }
+    }
+
+    /// The one from its mark on.
+    fn next(self) -> Step {
+        Step::ReadPiece {
+            of_flush: self.of_flush,
+            mark: self.mark,
+            durable: self.durable,
+        }
+    }
 }
 
 pub(super) fn insert(
     world: &World,
     state: &mut State,
     key: Key,
-    links: std::ops::Range<usize>,
+    links: Range<usize>,
     mut clicks: Clicks,
 ) {
     if world.without(Mutation::IntervalIsOfNow) {
@@ -250,42 +353,40 @@ pub(super) fn insert(
     parts.sort_unstable();
 }
 
-/// Has Redis forget a piece, which has to be in the database for good.
-fn forget_piece(world: &World, state: &mut State, number: usize, piece: Piece) {
+/// Has Redis forget the links before this one, which have to be in the database for good; with the last of them it forgets the
+/// flush. Returns whether the flush was there.
+fn forget(
+    world: &World,
+    state: &mut State,
+    number: usize,
+    of_flush: OfFlush,
+    up_to: usize,
+) -> bool {
+    let OfFlush { view, id, .. } = of_flush;
     let redis = &mut state.redis;
-    if redis.term != Some(piece.view.term) {
+    if redis.term != Some(view.term) {
         state.flushers[number].view = None;
-        return;
+        return false;
     }
     let has_no_name = world.without(Mutation::ForgettingHasNoName);
-    let is_same =
-        |found: FlushId| found == piece.id || found.number == piece.id.number && has_no_name;
+    let is_same = |found: FlushId| found == id || found.number == id.number && has_no_name;
     let Some(flush) = redis.flushing.filter(|flush| is_same(flush.id)) else {
-        return;
+        return false;
     };
-    let next = piece.number + 1;
-    let is_last = world.end_of(piece.number) == LINKS;
-    if flush.piece == piece.number {
-        redis.flushing = (!is_last).then_some(Flush {
-            piece: next,
+    if flush.forgotten < up_to {
+        redis.flushing = (up_to < LINKS).then_some(Flush {
+            forgotten: up_to,
             ..flush
         });
         let durable = state.durable.as_deref().unwrap_or(&state.database);
-        let is_durable = durable.row(piece.view.epoch).is_some_and(|row| {
-            (row.flush.number, row.up_to) >= (piece.id.number, world.end_of(piece.number))
-        });
+        let is_durable = durable
+            .row(view.epoch)
+            .is_some_and(|row| (row.flush.number, row.up_to) >= (id.number, up_to));
         if !is_durable {
             state.breaks(Broken::ForgottenEarly);
         }
     }
-    if !is_last {
-        state.flushers[number].step = Step::ReadPiece {
-            view: piece.view,
-            id: piece.id,
-            interval: piece.clicks.interval,
-            piece: next,
-        };
-    }
+    true
 }
 
 /// Has the data set recovered: the ledger has another flush under the number of this one.

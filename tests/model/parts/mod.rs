@@ -11,8 +11,7 @@
 //! rules 4, 5, 6, 10 and 11. Each names its test, and the mutations that show what happens without it. In Postgres the code was written
 //! from them (`click_parts`, `insert_parts` and `merge_parts` of the schema). It does less than the rules allow: parts are merged whole,
 //! so that no part has a mark; a merge's transaction locks the parts that it reads, and passes over parts that another merge has locked; and
-//! the lock of rule K is on the link's row of counts, which a deletion marks. Pieces and breakdowns are ahead of the code: it reads
-//! a flush whole, and queues classes.
+//! the lock of rule K is on the link's row of counts, which a deletion marks. Breakdowns are ahead of the code, which queues classes.
 //!
 //! # Appending
 //!
@@ -20,12 +19,18 @@
 //!    has the flusher's term, has no later flush, and stands at the part's beginning: the same number, name and mark, or an
 //!    earlier flush and no mark. The row is locked first. (`MarkInAnotherTransaction`, `MarkIsNotTested`, `TermIsNotTested`,
 //!    `NameIsNotTested`)
-//! B. **A flush is read, written and forgotten piece by piece.** Pieces are in rising order of links, and a part never has
-//!    links of two pieces. The script that reads a piece names the term, the number and the name of the flush: Redis may have
-//!    gone back since the flush was begun, and have another one of another interval. (`PieceHasNoName`)
-//! C. **Redis keeps a piece until its last part is durable.** Only the transaction of the last part of a piece waits for the disk,
-//!    and makes those before it durable, too. The script that forgets a piece names the flush as the one that reads it does. The last
-//!    piece that is forgotten ends the flush. (`PieceIsForgottenEarly`, `PieceIsNotDurable`, `ForgettingHasNoName`)
+//! B. **A flush is read, written and forgotten piece by piece.** A piece has the links after the mark, up to any link of the flush: a
+//!    flusher takes as many as it has room for. Only a piece with the last link of the flush ends it. If the ledger's mark
+//!    went back to before the piece (a crash of the database took parts that were not durable), the piece is read again from
+//!    there. The script that ends the reading of a piece names the term, the number and the name of the flush: Redis may have
+//!    gone back since the flush was begun, and have another one of another interval. (`PieceHasNoName`, `PieceIsNotReadAgain`,
+//!    `CutPieceEndsFlush`)
+//! C. **Redis keeps a link until its part is durable.** Parts do not wait for the disk, except for the last one of a flush, which makes
+//!    those before it durable, too. After the last part of another piece, a transaction that waits for the disk finds the mark where the
+//!    flusher left it; then Redis may forget the links up to that mark, and no others: a mark that the flusher only read may be one
+//!    that a crash takes back. The script that forgets links names the flush as the one that reads it does. Nothing is
+//!    forgotten of the last piece until the whole flush is. (`PieceIsForgottenEarly`, `PieceIsNotDurable`, `MarkIsTakenForDurable`,
+//!    `ForgettingHasNoName`)
 //! D. **At most so many flushes of a data set are unmerged.** The transaction of the *first* part of a flush inserts nothing if
 //!    as many flushes of its epoch have parts: the flush waits in Redis. A flush under way is always finished, and the journal never
 //!    waits. A test before the transaction is not enough, as another flusher may append meanwhile. (`BoundIsTestedBefore`)
@@ -104,7 +109,7 @@ pub struct World {
     /// Instances that write back, and that merge; 2 at most.
     pub flushers: u8,
     pub mergers: u8,
-    /// Pieces of a flush, with a link each or with both.
+    /// Pieces of a flush at most: with 2, a piece may end behind any link.
     pub pieces: u8,
     /// Flushes that may be unmerged.
     pub unmerged: usize,

@@ -16,9 +16,15 @@ pub enum Mutation {
     NameIsNotTested,
     /// B: a piece is read of any flush with that number.
     PieceHasNoName,
+    /// B: a flusher goes on with a piece although the mark went back to before its beginning.
+    PieceIsNotReadAgain,
+    /// B: the last part of a piece that has no end of the flush ends the flush.
+    CutPieceEndsFlush,
     /// C: Redis forgets a piece before all of its parts are written.
     PieceIsForgottenEarly,
-    /// C: Redis forgets a piece of any flush with that number.
+    /// C: Redis forgets what is before the mark that another instance left, which a crash of the database may take back.
+    MarkIsTakenForDurable,
+    /// C: Redis forgets links of any flush with that number.
     ForgettingHasNoName,
     /// C: the last part of a piece is not durable when Redis forgets it.
     PieceIsNotDurable,
@@ -72,7 +78,10 @@ impl Mutation {
         Self::TermIsNotTested,
         Self::NameIsNotTested,
         Self::PieceHasNoName,
+        Self::PieceIsNotReadAgain,
+        Self::CutPieceEndsFlush,
         Self::PieceIsForgottenEarly,
+        Self::MarkIsTakenForDurable,
         Self::ForgettingHasNoName,
         Self::PieceIsNotDurable,
         Self::BoundIsTestedBefore,
@@ -108,7 +117,10 @@ impl Mutation {
             Self::TermIsNotTested => (rules::FENCED, World::FAULTS),
             Self::NameIsNotTested => (rules::KEPT, World::FAULTS),
             Self::PieceHasNoName => (rules::INTERVAL, World::FAULTS),
+            Self::PieceIsNotReadAgain => (rules::KEPT, World::FLUSHERS),
+            Self::CutPieceEndsFlush => (rules::KEPT, World::FLUSHERS),
             Self::PieceIsForgottenEarly => (rules::DURABLE, World::FLUSHERS),
+            Self::MarkIsTakenForDurable => (rules::DURABLE, World::FLUSHERS),
             Self::ForgettingHasNoName => (rules::KEPT, World::FAULTS),
             Self::PieceIsNotDurable => (rules::DURABLE, World::FLUSHERS),
             Self::BoundIsTestedBefore => (rules::BOUNDED, World::FLUSHERS),

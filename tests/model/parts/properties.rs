@@ -80,7 +80,7 @@ pub(super) fn all() -> Vec<Property<World>> {
                 world.unmerged > 1
                     || state.flushers.iter().any(|flusher| {
                         matches!(flusher.step, Step::WriteParts(piece) if piece.mark == 0
-                    && state.database.unmerged(piece.view.epoch) == world.unmerged)
+                    && state.database.unmerged(piece.of_flush.view.epoch) == world.unmerged)
                     })
             },
         ),
@@ -106,7 +106,7 @@ fn due(state: &State) -> impl Iterator<Item = (usize, usize)> {
 
 fn is_kept(world: &World, state: &State) -> bool {
     due(state).all(|(batch, link)| {
-        state.database.times(world, batch, link) > 0 || state.redis.waiting(world, link)[batch] > 0
+        state.database.times(world, batch, link) > 0 || state.redis.waiting(link)[batch] > 0
     })
 }
 
@@ -146,7 +146,7 @@ fn are_classified(state: &State) -> bool {
 fn gets_on(world: &World, state: &State) -> bool {
     let mut state = state.clone();
     for _ in 0..ENOUGH {
-        if state.redis.waiting(world, LINKS - 1) == [0; BATCHES]
+        if state.redis.waiting(LINKS - 1) == [0; BATCHES]
             && state.redis.flushing.is_none()
             && is_merged(&state)
         {

@@ -40,7 +40,7 @@ pub(super) fn read_redis(world: &World, state: &mut State, link: usize) -> Optio
         newest: redis.flush,
         pending: redis.pending,
         flush: (redis.flushing)
-            .filter(|flush| flush.piece <= world.piece_of(link))
+            .filter(|flush| flush.forgotten <= link)
             .map(|flush| (flush.id.number, flush.clicks)),
     };
     if state.reading.as_ref()?.view != view {

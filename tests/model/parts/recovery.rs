@@ -66,7 +66,7 @@ fn break_connections(state: &mut State) {
 fn replace(world: &World, state: &mut State, data: DataSet) {
     let before = std::mem::replace(&mut state.redis, data);
     for (batch, link) in (0..BATCHES).flat_map(|batch| (0..LINKS).map(move |link| (batch, link))) {
-        let is_gone = before.waiting(world, link)[batch] > state.redis.waiting(world, link)[batch];
+        let is_gone = before.waiting(link)[batch] > state.redis.waiting(link)[batch];
         let is_missing = is_gone && state.database.times(world, batch, link) == 0;
         if is_missing && state.books.has_redis_lost {
             state.books.admitted.insert(batch);

@@ -64,8 +64,8 @@ pub struct DataSet {
 pub struct Flush {
     pub id: FlushId,
     pub clicks: Clicks,
-    /// The first piece that is not forgotten.
-    pub piece: usize,
+    /// How many links are forgotten.
+    pub forgotten: usize,
 }
 
 /// A flush of an epoch.
@@ -95,26 +95,42 @@ pub enum Step {
     ReadLedger,
     /// The ledger has this flush.
     Begin(u8),
+    ReadMark(OfFlush),
+    /// The links before `durable` are in the database for good, as a transaction of this flusher made sure.
     ReadPiece {
-        view: View,
-        id: FlushId,
-        /// That of the flush, as it was when it was begun.
-        interval: u8,
-        piece: usize,
+        of_flush: OfFlush,
+        mark: usize,
+        durable: usize,
     },
+    /// The first link of a piece is read.
+    ReadRest(Piece),
     /// It has a piece in memory, of which the links before the mark are written.
     WriteParts(Piece),
     /// A mutated flusher inserted a part, and moves the mark next.
     MoveMark(Piece),
+    FinishFlush(OfFlush),
 }
 
+/// A flush as a flusher knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Piece {
+pub struct OfFlush {
     pub view: View,
     pub id: FlushId,
-    pub number: usize,
-    pub clicks: Clicks,
+    /// That of the flush, as it was when it was begun.
+    pub interval: u8,
+}
+
+/// Links of a flush that a flusher read: the mark stood at `begin` then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Piece {
+    pub of_flush: OfFlush,
+    pub begin: usize,
+    /// Behind its last link.
+    pub end: usize,
     pub mark: usize,
+    pub durable: usize,
+    /// What was read of each link.
+    pub clicks: [Times; LINKS],
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -288,24 +304,10 @@ impl State {
     }
 }
 
-impl World {
-    /// The piece in which Redis has a link.
-    pub(super) fn piece_of(&self, link: usize) -> usize {
-        if self.pieces > 1 { link } else { 0 }
-    }
-
-    /// Behind the last link of a piece.
-    pub(super) fn end_of(&self, piece: usize) -> usize {
-        if self.pieces > 1 { piece + 1 } else { LINKS }
-    }
-}
-
 impl DataSet {
     /// How often each batch waits in it for a link.
-    pub(super) fn waiting(&self, world: &World, link: usize) -> Times {
-        let flushing = self
-            .flushing
-            .filter(|flush| flush.piece <= world.piece_of(link));
+    pub(super) fn waiting(&self, link: usize) -> Times {
+        let flushing = self.flushing.filter(|flush| flush.forgotten <= link);
         let mut waiting = flushing.map_or([0; BATCHES], |flush| flush.clicks.batches);
         for pending in &self.pending {
             add(&mut waiting, pending);

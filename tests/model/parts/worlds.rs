@@ -42,6 +42,14 @@ impl World {
         intervals: true,
         ..Self::FLUSHERS
     };
+    /// The same while two instances write back, and one is killed.
+    pub const READ_FLUSHERS: Self = Self {
+        journal: false,
+        flushers: 2,
+        kills: 1,
+        intervals: false,
+        ..Self::READERS
+    };
     /// Links and so accounts are deleted.
     pub const DELETES: Self = Self {
         deletes: 2,
@@ -71,12 +79,18 @@ impl World {
         ("two flushers of parts", Self::FLUSHERS, 100, 100),
         ("two merges", Self::MERGERS, 100, 100),
         ("readers of parts", Self::READERS, 100, 100),
+        (
+            "readers of pieces that two write",
+            Self::READ_FLUSHERS,
+            20,
+            100,
+        ),
         ("deleted links with parts", Self::DELETES, 100, 100),
-        ("Redis fails between pieces", Self::FAULTS, 16, 100),
+        ("Redis fails between pieces", Self::FAULTS, 18, 100),
         (
             "Redis fails between pieces that are read",
             Self::READ_FAULTS,
-            14,
+            17,
             100,
         ),
     ];
