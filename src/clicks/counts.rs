@@ -5,7 +5,7 @@
 //! snapshot. So a click that moves in between may be seen twice, but is never missed. The ledger in the snapshot says which
 //! clicks were seen twice:
 //!
-//! * A flush that Redis showed and the ledger has is left out, up to the ledger's mark.
+//! * A flush that Redis showed and the ledger has is left out, up to the ledger's mark. Redis forgets its links only up to that mark.
 //! * A flush that is newer than those that Redis showed contains clicks that were seen as pending: the count is read again.
 //!
 //! While Redis cannot be read, there is no exact count. Who can do with an older one gets that of the database ([`AsOf`]).

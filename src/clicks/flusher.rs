@@ -9,31 +9,28 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use tokio::sync::Notify;
-use tokio::time::sleep;
 
 use self::noted_moments::NotedMoments;
-use self::scan::{TIMEOUT, details, increments};
 use self::turns::{Readers, Writers};
 use crate::clicks::Pace;
 use crate::domain::{Clock, Shard};
-use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, random_id, scripts};
-use crate::store::{
-    ClickDetails, DetailSums, FlushId, FlushMark, LinkClicks, MergeRound, Store, StoreError,
-};
+use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, random_id};
+use crate::store::{FlushMark, MergeRound, Store, StoreError};
 
 mod begin;
 mod lease;
 mod moments;
 mod noted_moments;
+mod piece;
 mod prune;
 mod scan;
 mod turns;
+mod writing;
+
+pub use self::piece::PieceSize;
 
 /// How long an instance has the lease on flushing without extending it.
 const LEASE: Duration = Duration::from_secs(10);
-
-/// Links per transaction, which bounds how long a core is kept busy; `load/scale --only pending` measures it.
-const LINKS_PER_STEP: usize = 2_000;
 
 /// The longest pause after a step of merging in SQLite, as a multiple of its duration, and after how long clicks that still wait
 /// are merged without pauses.
@@ -57,6 +54,7 @@ pub struct Flusher {
     /// Wakes the merge of what was flushed.
     flushed: Notify,
     moments: NotedMoments,
+    pieces: PieceSize,
 }
 
 /// What became of a flush. One part may fail while others are written back.
@@ -127,7 +125,14 @@ impl Flusher {
             writers: Writers::new(),
             flushed: Notify::new(),
             moments: NotedMoments::default(),
+            pieces: PieceSize::default(),
         }
+    }
+
+    /// The same with another bound of what it has of a flush in memory.
+    #[must_use]
+    pub fn in_pieces_of(self, pieces: PieceSize) -> Self {
+        Self { pieces, ..self }
     }
 
     /// Writes back all shards of Redis that no other instance flushes, a few at the same time; without Redis, the journal.
@@ -291,28 +296,16 @@ impl Flusher {
                 if !self.store.has_room_for(&flush).await? {
                     return Ok(ShardFlush::Waiting);
                 }
-                let increments = increments(redis, &flush).await?;
-                let details = details(redis, &flush).await?;
-                let writing = self.writers.permit().await;
-                // A second flush of the shard needs no turn: it has the place already.
-                drop(reading.take());
-                if !increments.is_empty() {
-                    self.keep_draining(redis, &term).await?;
-                }
-                let mark = self
-                    .apply(redis, &flush, &increments, details, flushed)
-                    .await?;
-                drop(writing);
-                match mark {
+                let writing = self.write_flush(redis, &term, &flush, &mut reading, flushed);
+                match writing.await? {
                     FlushMark::Superseded => {
                         // Another instance finished it and began the next one, or the data set got another term.
                         let number = flush.number;
                         tracing::debug!(number, "a flush is written back elsewhere");
                         return Ok(ShardFlush::Elsewhere);
                     }
-                    FlushMark::OfAnother => doubt(redis, &flush).await?,
-                    FlushMark::Whole => finish(redis, &flush).await?,
                     FlushMark::Nothing | FlushMark::UpTo(_) => return Ok(ShardFlush::Waiting),
+                    FlushMark::OfAnother | FlushMark::Whole => {}
                 }
             }
             let began = began.filter(|_| !under_way.has_pending);
@@ -325,73 +318,4 @@ impl Flusher {
             never = self.keep_lease(redis, &term) => match never {},
         }
     }
-
-    /// Writes a flush to the database; returns [`FlushMark::Whole`], [`FlushMark::Superseded`], [`FlushMark::OfAnother`], or
-    /// another mark if the flush has to wait. Adds to `flushed` what this call wrote.
-    async fn apply(
-        &self,
-        redis: &RedisShard,
-        flush: &FlushId,
-        increments: &[LinkClicks],
-        mut details: DetailSums,
-        flushed: &mut Flushed,
-    ) -> Result<FlushMark, StoreError> {
-        let has_details = !details.is_empty();
-        let mut pace = Pace::within(0.0..=LONGEST_PAUSE);
-        let mut mark = self.store.flush_mark(flush).await?;
-        while let Some(rest) = mark.rest_of(increments) {
-            let started = Instant::now();
-            let part = &rest[..rest.len().min(LINKS_PER_STEP)];
-            let up_to = match part.last() {
-                Some(last) if part.len() < rest.len() => FlushMark::UpTo(last.link),
-                _ => FlushMark::Whole,
-            };
-            // Where no class is noted of any click, the classes are switched off.
-            let of_part = if has_details {
-                details.take_fitted_to(part)
-            } else {
-                ClickDetails::default()
-            };
-            let before = mark;
-            mark = self
-                .store
-                .apply_flush(flush, before, part, &of_part, up_to)
-                .await?;
-            if mark == before {
-                return Ok(mark);
-            }
-            if mark == up_to {
-                for of_link in part {
-                    flushed.add(Flushed {
-                        links: 1,
-                        clicks: of_link.clicks,
-                    });
-                }
-            }
-            let pause = pace.pause_after(started.elapsed(), redis.delay());
-            sleep(pause.min(LEASE / 4)).await;
-        }
-        Ok(mark)
-    }
-}
-
-async fn finish(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure> {
-    let keys = redis.keys();
-    let batch = keys.flush(&flush.epoch, flush.number);
-    let mut call = scripts::FINISH_FLUSH.call(&[
-        &keys.state(),
-        &keys.flushing(),
-        &batch,
-        &keys.intervals(),
-        &keys.details_of(&flush.epoch, flush.number),
-    ]);
-    call.arg(flush.term).arg(flush.number).arg(&flush.name);
-    redis.query(&call, TIMEOUT).await
-}
-
-/// Has the data set recovered: another flush was written back under the number of this one.
-async fn doubt(redis: &RedisShard, flush: &FlushId) -> Result<(), RedisFailure> {
-    let mut call = scripts::DOUBT_FLUSH.call(&[&redis.keys().state()]);
-    call.arg(flush.term);
-    redis.query(&call, TIMEOUT).await
 }

@@ -16,7 +16,7 @@
 //! | `redelivery` | one attempt to deliver what is in doubt or in memory |
 //! | `link_changes` | which links changed, where no acknowledgement of Redis says so |
 //! | `sinks`, `redis_sink` | the journal and Redis as destinations of batches |
-//! | `flusher` | writes clicks back from Redis, and merges clicks that the database has into counts |
+//! | `flusher` | writes clicks back from Redis, piece by piece, and merges clicks that the database has into counts |
 //! | `counts` | reads exact counts, and the series that add up to them; counts as of an earlier moment while Redis is away |
 //! | `grants` | gathers visits of links with `max_clicks`, and asks the database for their clicks |
 //! | `before_limit` | counts the clicks from before a link got its limit |
@@ -42,8 +42,9 @@
 //!    It goes to the first sink that is available.
 //! 4. **A flush is applied once.** A rename turns `pending` into a flush with a new number. The transaction that writes a part
 //!    of the flush to the database also notes in the ledger up to which link the flush is written. A part is written only if the
-//!    ledger stands at the part's beginning, has no later flush, and has the flusher's term. Redis keeps the flush until its
-//!    last part is durable. A flush has a unique name, too, which sets it apart from one that got the same number after
+//!    ledger stands at the part's beginning, has no later flush, and has the flusher's term. Redis keeps a link of the flush until
+//!    its part is durable: a flush of more links than a flusher has room for is read, written and forgotten in pieces, by rising
+//!    links. A flush has a unique name, too, which sets it apart from one that got the same number after
 //!    the data set had gone back unnoticed. In Postgres, parts are rows of their own: a merge takes them out and adds them to the
 //!    counts of their links in one transaction, so a click is in a part or in a count, and a reader adds both up. Eight flushes at most
 //!    wait to be merged; the next one waits in Redis.
@@ -100,7 +101,7 @@ mod sinks;
 pub use before_limit::ClicksBeforeLimit;
 pub use delivery::Delivery;
 pub use draining::{Drain, DrainError};
-pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher};
+pub use flusher::{FlushError, FlushOutcome, Flushed, Flusher, PieceSize};
 pub use grants::{GrantAnswer, Grants, Wanted};
 pub use link_changes::{LinkChanges, Reading};
 pub use pace::Pace;

@@ -5,7 +5,7 @@
 //! | `{prefix}:state` | hash `term`, `epoch`, `flush`, `pending_in`, `begun`, `change`, `generation`, `replication_id`, `database`, `rolled_back`, `details_bytes`, `details_bytes_in_flushes`; `recorder:R` → number of its last batch | none | `begin_term`; `announce_changes`, `record_clicks`, `begin_flush`, `forget_cached_links`; recovery (`database`); scripts that find it rolled back | never |
 //! | `{prefix}:recorders` | hash recorder → when it was heard of, in microseconds | none | `record_clicks` | `forget_recorder`, after a week |
 //! | `{prefix}:pending` | hash `LINK:OWNER` → clicks | none | `record_clicks` | renamed by `begin_flush`, `record_clicks`; `begin_term` |
-//! | `{prefix}:flush:EPOCH:N` | hash `LINK:OWNER` → clicks | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
+//! | `{prefix}:flush:EPOCH:N` | hash `LINK:OWNER` → clicks | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term`; fields by `forget_links` |
 //! | `{prefix}:flushing` | set of the `N` above | none | `begin_flush`, `record_clicks` | `finish_flush`, `begin_term` |
 //! | `{prefix}:intervals` | hash `N`, or that which the pending clicks will get → interval; `name:N` → name; `details:N` → bytes of its classes | none | `record_clicks`, `begin_flush` | `finish_flush`, `begin_term` |
 //! | `{prefix}:details` | list of packed classes, one of each batch of `pending` | none | `record_clicks` | as `pending` |

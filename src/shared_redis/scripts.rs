@@ -68,6 +68,20 @@ scripts! {
     /// * returns: numbers of the flushes under way, their intervals and names; nil while another flusher has the lease
     BEGIN_FLUSH => ["state.lua", "term.lua", "intervals.lua", "begin_flush.lua"],
 
+    /// Reads classes of a flush, unless another one has its number, or it is finished.
+    ///
+    /// * KEYS: `state`, `intervals`, the list of the flush's classes
+    /// * ARGV: term, number and name of the flush, first and last batch
+    /// * returns: the packed classes of each of these batches; nil if the flush is not there
+    READ_DETAILS => ["state.lua", "term.lua", "read_details.lua"],
+
+    /// Removes links of a flush that are written to the database, unless another flush has its number.
+    ///
+    /// * KEYS: `state`, `intervals`, the flush
+    /// * ARGV: term, number and name of the flush, the fields of at most 1,000 links
+    /// * returns: true
+    FORGET_LINKS => ["state.lua", "term.lua", "forget_links.lua"],
+
     /// Removes a flush that is written to the database.
     ///
     /// * KEYS: `state`, `flushing`, the flush, `intervals`, the list of the flush's classes

@@ -271,6 +271,41 @@ impl KnownClasses {
     }
 }
 
+impl DetailSums {
+    /// Removes the sums of the highest links until at most so many sums are left; a single link that has more keeps as many.
+    /// Returns the lowest link without its sums, if any was removed, and how many clicks of the single link have no class any more.
+    pub fn shrink_to(&mut self, most: usize) -> (Option<LinkId>, u64) {
+        let (mut removed, mut unclassified) = (None, 0_u64);
+        while self.0.len() > most
+            && let Some(((last, _), clicks)) = self.0.pop_last()
+        {
+            let is_single = |first: &(LinkId, KnownClass)| first.0 == last;
+            if self.0.keys().next().is_none_or(is_single) {
+                unclassified = unclassified.saturating_add(clicks);
+                continue;
+            }
+            while let Some(sum) = self.0.last_entry().filter(|sum| sum.key().0 == last) {
+                sum.remove();
+            }
+            removed = Some(last);
+        }
+        (removed, unclassified)
+    }
+}
+
+impl KnownClasses {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets the classes that no details and no sums have.
+    pub fn forget_unused(&mut self) {
+        self.0.retain(|Known(class)| Arc::strong_count(class) > 1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;

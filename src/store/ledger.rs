@@ -225,6 +225,25 @@ impl Store {
         self.flush_mark(flush).await
     }
 
+    /// Makes the parts of a flush up to a mark durable, if the ledger still has this mark in the term of the flush. Returns whether it
+    /// has.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn make_durable(&self, flush: &FlushId, mark: FlushMark) -> Result<bool, StoreError> {
+        // In Postgres a commit that waits for the disk makes all earlier ones durable.
+        let touch = query(
+            "UPDATE data_sets SET up_to = up_to
+             WHERE epoch = $1 AND term = $2 AND flush = $3 AND flush_name = $4 AND up_to = $5",
+        )
+        .bind(flush.epoch.as_str())
+        .bind(flush.term)
+        .bind(flush.number)
+        .bind(flush.name.as_str())
+        .bind(mark.stored());
+        Ok(self.engine.execute(touch).await? > 0)
+    }
+
     /// Whether a flush may be written: it is under way, or few enough flushes of its data set are to be merged first.
     ///
     /// # Errors

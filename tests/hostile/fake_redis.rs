@@ -113,6 +113,8 @@ fn nearly_valid() -> impl Strategy<Value = Reply> {
     };
     let fields = vec((text(), text()), 0..3)
         .prop_map(|pairs| Reply::List(pairs.into_iter().flat_map(<[Reply; 2]>::from).collect()));
+    let of_link = (number(), 0..3_i64);
+    let of_link = of_link.prop_map(|(link, owner)| Reply::Text(format!("{link}:{owner}")));
     prop_oneof![
         // The newest change; change and generation; the state; a new term
         encoded_number(),
@@ -132,11 +134,24 @@ fn nearly_valid() -> impl Strategy<Value = Reply> {
                     .collect(),
             )
         }),
-        // The flush under way; fields and values of `HSCAN`
+        // Flushes under way; fields and values of `HSCAN`
         some(3).prop_map(Reply::List),
+        (some(2), some(2), vec(text(), 0..2), 0..2_i64).prop_map(
+            move |(numbers, intervals, names, has_pending)| {
+                let mut begun = [numbers, intervals, names].map(Reply::List).to_vec();
+                begun.push(Reply::Number(has_pending));
+                list(begun)
+            }
+        ),
         (encoded_number(), some(7))
             .prop_map(move |(cursor, found)| list(vec![cursor, Reply::List(found)])),
         some(7).prop_map(move |found| list(vec![Reply::Text("0".into()), Reply::List(found)])),
+        (encoded_number(), vec((of_link, encoded_number()), 0..4)).prop_map(
+            move |(cursor, found)| {
+                let found = found.into_iter().flat_map(<[Reply; 2]>::from);
+                list(vec![cursor, Reply::List(found.collect())])
+            }
+        ),
         // Counts
         (encoded_number(), some(3), vec(some(3), 0..4)).prop_map(
             move |(newest, flushing, counts)| {

@@ -167,13 +167,18 @@ impl Components {
     async fn flush_too_many(&self) {
         let text = |number: &str| Reply::Text(number.into());
         let max = u64::MAX.to_string();
-        let found = [text("1"), text(&max), text("2"), text(&max)];
+        let found = [text("1:1"), text(&max), text("2:1"), text(&max)];
         self.server.will_reply(vec![
+            // A flush under way, its interval and its name, and whether clicks are pending.
             Reply::List(vec![
                 Reply::List(vec![text("1")]),
                 Reply::List(vec![text("2000000")]),
+                Reply::List(vec![text("a name")]),
+                Reply::Number(0),
             ]),
             Reply::List(vec![text("0"), Reply::List(found.to_vec())]),
+            // No classes.
+            Reply::List(vec![]),
         ]);
         self.flush().await;
     }

@@ -285,6 +285,25 @@ both_stores! {
         }
     }
 
+    async fn a_mark_is_made_durable_only_where_the_ledger_has_it_in_the_term_and_under_the_name_of_the_flush(store) {
+        let owner = user(&store).await;
+        let (_, one) = link(&store, owner).await;
+        let (_, two) = link(&store, owner).await;
+        let data_set = began(&store).await;
+        let first = flush(&data_set, 1);
+        let clicks = of_links([(one, 1)]);
+        assert!(!store.make_durable(&first, UpTo(one)).await.unwrap());
+        store.apply_flush(&first, Nothing, &clicks, &ClickDetails::default(), UpTo(one)).await.unwrap();
+        assert!(store.make_durable(&first, UpTo(one)).await.unwrap());
+        assert!(!store.make_durable(&first, UpTo(two)).await.unwrap());
+        let another = FlushId { name: "another".into(), ..first.clone() };
+        assert!(!store.make_durable(&another, UpTo(one)).await.unwrap());
+        assert_eq!(store.flush_mark(&first).await.unwrap(), UpTo(one));
+        let raise = Raise { tag: &data_set.tag, from: data_set.term, above: 0, replication_id: "another" };
+        store.raise_term(raise, &data_set.epoch).await.unwrap().unwrap();
+        assert!(!store.make_durable(&first, UpTo(one)).await.unwrap());
+    }
+
     async fn a_flush_is_under_way_from_its_first_part_to_its_last_while_its_data_set_is_in_use(store) {
         let owner = user(&store).await;
         let (_, one) = link(&store, owner).await;

@@ -38,6 +38,7 @@ mod overload;
 mod own_account;
 mod parked;
 mod pgbouncer;
+mod pieces;
 mod qr;
 mod queue;
 mod redirect;

@@ -2,8 +2,8 @@
 //!
 //! The pending clicks change while they are read, but a link's clicks there only rise: a piece has every click that was answered
 //! before the reading began. They are read while the data set has no newer flush; otherwise they are read again. A large flush
-//! keeps a newer one from starting, so what is read again is small. Flushes do not shrink until they are finished; one that is
-//! finished meanwhile is in the database, whose snapshot is read afterwards.
+//! keeps a newer one from starting, so what is read again is small. A flush only gets fewer links: what is forgotten of it meanwhile, or
+//! finished, is in the database, whose snapshot is read afterwards.
 //!
 //! One reading at a time is under way of each data set. It is for all who asked before it began, so the load on Redis does
 //! not grow with their number.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::scan::{TIMEOUT, scan_hash};
+use super::scan::{HashScan, TIMEOUT};
 use super::{FlushError, Flusher};
 use crate::domain::Timestamp;
 use crate::shared_redis::keys::Keys;
@@ -66,16 +66,18 @@ async fn forget_recorders(
     let now = shard.now().min(servers.unwrap_or(Timestamp::MAX));
     let before = now.before(RECORDER_RETENTION).micros();
     let mut old = Vec::new();
-    scan_hash(shard, &key, |recorder: String, heard_of: String| {
-        let is_recent = heard_of.parse::<i64>().is_ok_and(|at| at >= before);
-        let is_needed = recorder
-            .parse()
-            .is_ok_and(|recorder| needed.contains(&recorder));
-        if !is_needed && !is_recent {
-            old.push((recorder, heard_of));
+    let mut scan = HashScan::new(shard, &key);
+    while let Some(found) = scan.next::<String, String>().await? {
+        for (recorder, heard_of) in found {
+            let is_recent = heard_of.parse::<i64>().is_ok_and(|at| at >= before);
+            let is_needed = recorder
+                .parse()
+                .is_ok_and(|recorder| needed.contains(&recorder));
+            if !is_needed && !is_recent {
+                old.push((recorder, heard_of));
+            }
         }
-    })
-    .await?;
+    }
     let state = shard.keys().state();
     for (recorder, heard_of) in old {
         let mut call = scripts::FORGET_RECORDER.call(&[&state, &key]);

@@ -1,5 +1,5 @@
-//! Limits concurrent flushes: from each server a single flush is read at a time, and a few flushes are written to the
-//! database at once. The rest has not begun, so that another instance may flush it.
+//! Limits concurrent flushes: from each server the first piece of a single flush is read at a time, and a few flushes are written
+//! to the database at once. The rest has not begun, so that another instance may flush it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::shared_redis::RedisShard;
 /// part, and redirects need some of them and of its time, too.
 const WRITERS: usize = 2;
 
-/// Flushes that are under way at the same time: one more is read meanwhile, or waits in memory.
+/// Flushes that are under way at the same time, each with a piece in memory: one more is read meanwhile, or waits.
 const UNDER_WAY: usize = WRITERS + 1;
 
 /// The turns to read, by the replication ID of the server: a slow server delays its own shards alone.
