@@ -287,7 +287,7 @@ class Embedded(Shunt):
             with closing(sqlite3.connect(f"file:{self.file}?mode=ro", uri=True)) as database:
                 tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
                 # The build before may copy classes into tables of their own.
-                waiting = tables & {"click_journal", "click_detail_queue", "click_details_taken"}
+                waiting = tables & {"click_journal", "click_details_of_owners", "click_detail_queue", "click_details_taken"}
                 counts = (database.execute(f"SELECT count(*) FROM {table}") for table in waiting)
                 return sum(rows for count in counts for (rows,) in count)
         return batches

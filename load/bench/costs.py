@@ -158,7 +158,7 @@ def flushes(postgres: Postgres, first: int, step: int, count: int) -> Iterator[N
         end $$;
         create procedure sum_log() language plpgsql as $$
         begin
-            while sum_owner_series_log(10000) > 0 loop
+            while (select row_count from sum_owner_series_log(10000)) > 0 loop
                 commit;
             end loop;
         end $$""")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from testbed.class_days import packed_bots, packed_classes, packed_quarters
 from testbed.databases import Postgres
 from testbed.programs import Failed
 
@@ -131,18 +133,14 @@ def fill(stock: Stock, hot: str, times: Times, results: Results) -> int:
             from generate_series({times.year}, {times.newest} - 1) q group by q / 16""",
         f"""insert into link_clicks (link_id, clicks, interval, in_interval)
             values ({link}, {CLICKS}, {times.newest}, {base})""",
-        *classes(owner, link, times, in_interval),
-        f"""insert into owner_series (owner_id, interval, clicks, bots)
-            select {owner}, interval, sum(n), sum(bots) from (
-                select at as interval, clicks as n, 0 as bots from links cross join lateral merged_points(id, 0) where owner_id = {owner}
-                union all
-                select interval, 0, clicks from link_bots where link_id = {link}
-            ) points group by interval""",
+        f"""insert into owner_series (owner_id, interval, clicks)
+            select {owner}, at, sum(clicks) from links cross join lateral merged_points(id, 0) where owner_id = {owner} group by at""",
     ):
         postgres.sql(f"set session_replication_role = replica; {statement}")
+    classes(postgres, owner, link, times, in_interval)
     postgres.sql("vacuum analyze")
     postgres.sql("checkpoint")
-    for table in ("link_series", "link_details", "link_detail_days", "owner_detail_days"):
+    for table in ("link_series", "class_days", "class_quarters"):
         rows = int(postgres.sql(f"select count(*) from {table}"))
         results.figure(f"a row of {table}: bytes", size_of(postgres, table) / rows)
     return counted(postgres, owner) - CLICKS
@@ -153,39 +151,47 @@ def counted(postgres: Postgres, owner: int) -> int:
     return int(postgres.sql(f"select sum(clicks) from link_clicks join links on id = link_id where owner_id = {owner}"))
 
 
-def classes(owner: int, link: int, times: Times, in_interval: str) -> tuple[str, ...]:
-    """Statements that write classes: those of the link are drawn click by click."""
-    return (
-        f"""insert into click_classes (referrer, country, browser, os, device, bot)
-            select case n / 50 when 0 then '' else 'page' || n / 50 || '.example' end,
-                (array['DE', 'US', 'FR', 'IN', ''])[1 + n % 5], agent[1], agent[2], agent[3], agent[4]
-            from generate_series(0, {CLASSES_OF_OWNER - 1}) n cross join lateral (select string_to_array((array[
-                'Chrome,Windows,desktop,false', 'Chrome,Android,phone,false', 'Safari,iOS,phone,false',
-                'Safari,macOS,desktop,false', 'Firefox,Windows,desktop,false', 'Edge,Windows,desktop,false',
-                'Samsung Internet,Android,phone,false', 'Instagram,iOS,phone,false', 'Firefox,Linux,desktop,false', ',,,true'
-            ])[1 + n / 5 % 10], ',') agent) agents on conflict do nothing;
-            create table drawn_classes as
-            select (row_number() over (order by id))::int as n, id from click_classes order by id limit {CLASSES_OF_OWNER}""",
-        f"""delete from link_details where link_id = {link}; delete from link_detail_days where link_id = {link};
-            delete from link_bots where link_id = {link};
-            delete from owner_details where owner_id = {owner}; delete from owner_detail_days where owner_id = {owner}""",
-        f"""select setseed(0.5);
-            insert into link_details (link_id, at, class_id, clicks)
-            select {link}, q, id, count(*) from (
-                select q, floor(power({CLASSES_OF_LINK}, random()))::int as n
-                from generate_series({times.details}, {times.newest}) q cross join lateral generate_series(1, {in_interval}) click
-            ) draws join drawn_classes using (n) group by q, id""",
-        f"""insert into link_detail_days (link_id, at, class_id, clicks)
-            select link_id, at - at % {DAY}, class_id, sum(clicks) from link_details where link_id = {link} group by 1, 2, 3""",
-        f"""insert into link_bots (link_id, interval, clicks)
-            select link_id, at, sum(clicks) from link_details join click_classes on id = class_id
-            where link_id = {link} and bot = 'true' group by 1, 2;
-            insert into link_bots (link_id, interval, clicks)
-            select {link}, q, 20 from generate_series({times.year}, {times.details} - 1) q""",
-        f"""insert into owner_detail_days (owner_id, at, class_id, clicks)
-            select {owner}, day, id, 1 + {CLASSES_OF_OWNER * 10} / n from drawn_classes
-            cross join generate_series({times.details}, {times.newest}, {DAY}) day""",
-        f"""insert into owner_details (owner_id, at, class_id, clicks)
-            select {owner}, at, class_id, clicks from link_details where link_id = {link}""",
-        "drop table drawn_classes",
-    )
+def classes(postgres: Postgres, owner: int, link: int, times: Times, in_interval: str) -> None:
+    """Writes classes: those of the link are drawn click by click. Quarters have left the rows of their days."""
+    postgres.sql(f"""
+        insert into click_classes (referrer, country, browser, os, device, bot)
+        select case n / 50 when 0 then '' else 'page' || n / 50 || '.example' end,
+            (array['DE', 'US', 'FR', 'IN', ''])[1 + n % 5], agent[1], agent[2], agent[3], agent[4]
+        from generate_series(0, {CLASSES_OF_OWNER - 1}) n cross join lateral (select string_to_array((array[
+            'Chrome,Windows,desktop,false', 'Chrome,Android,phone,false', 'Safari,iOS,phone,false',
+            'Safari,macOS,desktop,false', 'Firefox,Windows,desktop,false', 'Edge,Windows,desktop,false',
+            'Samsung Internet,Android,phone,false', 'Instagram,iOS,phone,false', 'Firefox,Linux,desktop,false', ',,,true'
+        ])[1 + n / 5 % 10], ',') agent) agents on conflict do nothing;
+        delete from class_days where whose in ({link}, -{owner});
+        delete from class_quarters where whose in ({link}, -{owner})""")
+    numbers = [int(line) for line in postgres.sql(f"select id from click_classes order by id limit {CLASSES_OF_OWNER}").split()]
+    bots = {int(line) for line in postgres.sql("select id from click_classes where bot = 'true'").split()}
+    drawn = postgres.sql(f"""
+        select setseed(0.5);
+        select q, n, count(*) from (
+            select q, floor(power({CLASSES_OF_LINK}, random()))::int as n
+            from generate_series({times.details}, {times.newest}) q cross join lateral generate_series(1, {in_interval}) click
+        ) draws group by q, n""")
+    days: dict[int, dict[int, dict[int, int]]] = {}
+    for line in drawn.splitlines():
+        values = line.split("\t")
+        if len(values) == 3:
+            interval, place, clicks = map(int, values)
+            day = interval - interval % DAY
+            days.setdefault(day, {}).setdefault(interval - day, {})[numbers[place - 1]] = clicks
+    of_owner = Counter({number: 1 + CLASSES_OF_OWNER * 10 // place for place, number in enumerate(numbers, 1)})
+    rows, left = [], []
+    for day, quarters in days.items():
+        whole, of_bots = Counter(), Counter()
+        for quarter, clicks in quarters.items():
+            whole.update(clicks)
+            of_bots[quarter] = sum(clicks[number] for number in clicks.keys() & bots)
+        packed_of_bots, packed = packed_bots(+of_bots), packed_quarters(quarters)
+        for whose, ended in ((link, whole), (-owner, of_owner)):
+            rows.append((day, whose, packed_of_bots, packed_classes(ended), b""))
+            left.append((day, whose, packed))
+    rows += [(day, whose, packed_bots(dict.fromkeys(range(DAY), 20)), b"", b"")
+             for day in range(times.year, times.details, DAY) for whose in (link, -owner)]
+    for table, lines in (("class_days", rows), ("class_quarters", left)):
+        postgres.sql(f"copy {table} from stdin", "".join("\t".join(
+            f"\\\\x{value.hex()}" if isinstance(value, bytes) else str(value) for value in line) + "\n" for line in lines))

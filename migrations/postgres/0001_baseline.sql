@@ -478,7 +478,9 @@ CREATE TABLE click_parts (
     -- Rising ids, less the first id of the band; their clicks; their owners, or one owner for all of them.
     links    integer[] NOT NULL,
     clicks   bigint[]  NOT NULL,
-    owners   bigint[]  NOT NULL
+    owners   bigint[]  NOT NULL,
+    -- Packed classes of clicks that are in other parts, or counted otherwise. Such a part has no links, and the band -1.
+    classes  bytea
 )
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
@@ -532,6 +534,12 @@ RETURNS void LANGUAGE sql AS $$
         SELECT list.band, coalesce(lag(list.last_place) OVER (ORDER BY list.last_place), 0) + 1 AS first_place, list.last_place
         FROM unnest(bands, ends) AS list (band, last_place)
     ) AS part;
+$$;
+
+-- Inserts the classes of clicks as a part of its own.
+CREATE FUNCTION insert_classes(of_epoch text, of_flush bigint, of_interval integer, with_classes bytea) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO click_parts (band, epoch, flush, interval, links, clicks, owners, classes)
+    SELECT -1, of_epoch, of_flush, of_interval, '{}', '{}', '{}', with_classes WHERE with_classes IS NOT NULL;
 $$;
 
 -- Adds parts of these bands to links, all of one interval, and no more than some thousand links at once. It passes over parts that another
@@ -675,11 +683,13 @@ WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 -- answer. It is refused by the primary key of click_grants in the one case without a common row: no link had a limit at the
 -- original, and one got it meanwhile. Sent once more it gets the answer.
 CREATE FUNCTION grant_clicks(
-    of_recorder bigint, with_number bigint, ids bigint[], counts bigint[], of_interval integer, with_details bytea)
-RETURNS SETOF click_grants LANGUAGE plpgsql AS $$
+    of_recorder bigint, with_number bigint, ids bigint[], counts bigint[], of_interval integer)
+RETURNS TABLE (link_ids bigint[], clicks bigint[], clicks_left bigint[], is_new boolean) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
     granted_ids    bigint[];
     granted_counts bigint[];
+    granted_now    boolean := false;
 BEGIN
     PERFORM FROM link_limits WHERE link_id = ANY (ids) ORDER BY link_id FOR UPDATE;
     -- Statements of their own: their snapshots are younger than the locks, and show every grant before (READ COMMITTED).
@@ -722,26 +732,22 @@ BEGIN
         IF granted_ids IS NOT NULL THEN
             PERFORM count_clicks(granted_ids, granted_counts, of_interval);
         END IF;
-        IF with_details IS NOT NULL THEN
-            INSERT INTO click_detail_queue (interval, details, limit_links, limits)
-            SELECT of_interval, with_details, link_ids, clicks FROM click_grants
-            WHERE recorder = of_recorder AND number = with_number;
-        END IF;
+        granted_now := true;
     END IF;
-    RETURN QUERY SELECT * FROM click_grants WHERE recorder = of_recorder AND number = with_number;
+    RETURN QUERY SELECT kept.link_ids, kept.clicks, kept.clicks_left, granted_now FROM click_grants AS kept
+    WHERE recorder = of_recorder AND number = with_number;
 END
 $$;
 
 -- # Sums by owner
 
--- Sums over all links of an account: clicks by interval, as in link_series and link_clicks (those in parts are not in them), and the clicks of known bots among
--- them, as in link_bots. Writers add rows to owner_series_log and so never wait for each other; a job adds those up
+-- Sums over all links of an account: clicks by interval, as in link_series and link_clicks (those in parts are not in them).
+-- Writers add rows to owner_series_log and so never wait for each other; a job adds those up
 -- in owner_series. A sum is that of both tables. No sum is below 0, but a row may be until the log is added up.
 CREATE TABLE owner_series (
     owner_id bigint  NOT NULL,
     interval integer NOT NULL,
     clicks   bigint  NOT NULL,
-    bots     bigint  NOT NULL,
     PRIMARY KEY (owner_id, interval)
 )
 WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
@@ -750,29 +756,33 @@ CREATE TABLE owner_series_log (
     owner_id bigint  NOT NULL,
     interval integer NOT NULL,
     clicks   bigint  NOT NULL DEFAULT 0,
-    bots     bigint  NOT NULL DEFAULT 0
+    -- Packed clicks by class, for class_days: in rows of their own, which count no clicks.
+    classes  bytea
 )
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 CREATE INDEX owner_series_log_owner ON owner_series_log (owner_id);
 
--- Adds up to so many rows of the log up; returns how many. One caller at a time. The rows of the log have no key, which would make writing
--- them a quarter dearer.
-CREATE FUNCTION sum_owner_series_log(at_most bigint) RETURNS bigint LANGUAGE sql AS $$
+-- Adds up to so many rows of the log up; returns how many, and the classes in them. One caller at a time. The rows of the log have no
+-- key, which would make writing them a quarter dearer.
+CREATE FUNCTION sum_owner_series_log(
+    at_most bigint, OUT row_count bigint, OUT owners bigint[], OUT intervals integer[], OUT classes_of bytea[])
+LANGUAGE sql AS $$
     WITH taken AS (
         DELETE FROM owner_series_log WHERE ctid = ANY (ARRAY(SELECT ctid FROM owner_series_log LIMIT at_most))
-        RETURNING owner_id, interval, clicks, bots
+        RETURNING owner_id, interval, clicks, classes
     ),
     sums AS (
-        SELECT owner_id, interval, as_count(sum(clicks)) AS clicks, as_count(sum(bots)) AS bots FROM taken GROUP BY owner_id, interval
+        SELECT owner_id, interval, as_count(sum(clicks)) AS clicks FROM taken GROUP BY owner_id, interval
     ),
     added AS (
-        INSERT INTO owner_series SELECT owner_id, interval, clicks, bots FROM sums
-        WHERE (clicks <> 0 OR bots <> 0) AND (SELECT true FROM users WHERE id = owner_id)
+        INSERT INTO owner_series SELECT owner_id, interval, clicks FROM sums
+        WHERE clicks <> 0 AND (SELECT true FROM users WHERE id = owner_id)
         ORDER BY owner_id, interval
-        ON CONFLICT (owner_id, interval) DO UPDATE SET
-            clicks = as_count(owner_series.clicks::numeric + excluded.clicks), bots = as_count(owner_series.bots::numeric + excluded.bots)
+        ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = as_count(owner_series.clicks::numeric + excluded.clicks)
     )
-    SELECT count(*) FROM taken;
+    SELECT count(*), array_agg(owner_id) FILTER (WHERE classes IS NOT NULL), array_agg(interval) FILTER (WHERE classes IS NOT NULL),
+        array_agg(classes) FILTER (WHERE classes IS NOT NULL)
+    FROM taken;
 $$;
 
 -- A link that is deleted leaves the sums with all of its clicks. Its row in link_clicks is locked first, and made if it is
@@ -815,135 +825,86 @@ CREATE TABLE click_classes (
 INSERT INTO click_classes (referrer, country, browser, os, device, bot)
 VALUES ('', '', '', '', '', ''), ('', '', '', '', '', 'true'), ('', '', '', '', '', 'false');
 
--- Packed classes of clicks that were counted, in the transaction that counted them, until a job sums them. If limits are
--- given, no more clicks of a link were counted than those.
-CREATE TABLE click_detail_queue (
-    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    interval    integer NOT NULL,
-    details     bytea   NOT NULL,
-    limit_links bigint[],
-    limits      bigint[]
+-- Clicks by class of one day (UTC): of a link, whose id is `whose`, or of all links of an account, whose id is `-whose`. `day` is the
+-- day's first interval. The key begins with the day, so that clicks of today change one small part of the index. The packed form
+-- is that of `class_day` in the code.
+CREATE TABLE class_days (
+    day      integer NOT NULL,
+    whose    bigint  NOT NULL,
+    -- Clicks of known bots by quarter of an hour, for ever: what a series is without.
+    bots     bytea   NOT NULL,
+    -- By class, those of quarters that have left the row.
+    ended    bytea   NOT NULL,
+    -- By quarter and class, the other ones.
+    quarters bytea   NOT NULL,
+    PRIMARY KEY (day, whose)
 )
-WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+-- As link_clicks: rows are changed in their pages.
+WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
--- Up to which row the queue was summed: it says how many wait, without a look at rows that are gone and not removed yet.
-CREATE TABLE click_detail_state (
-    only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    summed_up_to bigint NOT NULL
-);
-INSERT INTO click_detail_state (summed_up_to) VALUES (1);
-
--- How many rows the queue had no room for; a sequence, as writers do not wait for each other there.
-CREATE SEQUENCE click_details_dropped;
-
--- The queue takes no more than 100,000 rows, and large ones only while it is short. The clicks are counted all the same.
-CREATE FUNCTION click_detail_room() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-DECLARE
-    most    bigint := CASE WHEN octet_length(NEW.details) > 65536 THEN 2000 ELSE 100000 END;
-    waiting bigint := NEW.id - (SELECT summed_up_to FROM click_detail_state);
+-- The rows of some days. A version changes with each change of its row.
+-- One by one, in this form and with these settings: a plan that was made while days were few would read all of them.
+CREATE FUNCTION read_class_days(days integer[], whose_of bigint[])
+RETURNS TABLE (at integer, of_whose bigint, of_bots bytea, of_ended bytea, of_quarters bytea, version text)
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 BEGIN
-    IF waiting > most THEN
-        -- Rows that were refused have numbers, too.
-        waiting := NEW.id - coalesce((SELECT min(id) FROM click_detail_queue), NEW.id);
-        IF waiting >= most THEN
-            PERFORM nextval('click_details_dropped');
-            RETURN NULL;
-        END IF;
-    END IF;
-    RETURN NEW;
+    RETURN QUERY SELECT day, whose, bots, ended, quarters, class_days.xmin::text
+    FROM unnest(days, whose_of) AS asked (asked_day, asked_whose)
+    CROSS JOIN LATERAL (SELECT *, class_days.xmin FROM class_days WHERE day = asked_day AND whose = asked_whose LIMIT 1) AS class_days;
 END
 $$;
-CREATE TRIGGER click_detail_room BEFORE INSERT ON click_detail_queue FOR EACH ROW EXECUTE FUNCTION click_detail_room();
 
-CREATE FUNCTION click_details_summed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+-- Writes days: over a row of this version, or, without a version, as a new row. Returns which it has written: another transaction may have
+-- been first. It takes no lock before it writes; the days are in rising order, so that writers hardly ever deadlock. Without new
+-- sums of quarters that have ended, the old ones stay, and with them the pages that they may have of their own.
+CREATE FUNCTION write_class_days(
+    days integer[], whose_of bigint[], versions text[], bots_of bytea[], ended_of bytea[], quarters_of bytea[])
+RETURNS TABLE (at integer, of_whose bigint)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 BEGIN
-    UPDATE click_detail_state SET summed_up_to = newest
-    FROM (SELECT max(id) AS newest FROM summed) AS part WHERE newest > summed_up_to;
-    RETURN NULL;
+    RETURN QUERY UPDATE class_days SET bots = new_bots, ended = coalesce(new_ended, ended), quarters = new_quarters
+    FROM (
+        SELECT written.*, (SELECT ctid FROM class_days WHERE day = new_day AND whose = new_whose) AS place
+        FROM unnest(days, whose_of, versions, bots_of, ended_of, quarters_of)
+            AS written (new_day, new_whose, version, new_bots, new_ended, new_quarters)
+        WHERE version IS NOT NULL OFFSET 0
+    ) AS found
+    WHERE class_days.ctid = place AND day = new_day AND whose = new_whose AND class_days.xmin = version::xid RETURNING day, whose;
+    RETURN QUERY INSERT INTO class_days (day, whose, bots, ended, quarters)
+    SELECT new_day, new_whose, new_bots, coalesce(new_ended, ''), new_quarters
+    FROM unnest(days, whose_of, versions, bots_of, ended_of, quarters_of)
+        AS written (new_day, new_whose, version, new_bots, new_ended, new_quarters)
+    WHERE version IS NULL ON CONFLICT (day, whose) DO NOTHING RETURNING day, whose;
 END
 $$;
-CREATE TRIGGER click_details_summed AFTER DELETE ON click_detail_queue REFERENCING OLD TABLE AS summed
-    FOR EACH STATEMENT EXECUTE FUNCTION click_details_summed();
 
--- Clicks per link and class: by interval for as long as the settings say, and by day (UTC) for ever. `at` is the first
--- interval. The rows of days have all clicks, also those by interval. Then the same over all links of an account.
-CREATE TABLE link_details (
-    link_id  bigint  NOT NULL,
-    at       integer NOT NULL,
-    class_id integer NOT NULL,
-    clicks   bigint  NOT NULL,
-    PRIMARY KEY (link_id, at, class_id)
+-- Quarters that have left their row: several rows of a day, and a quarter may be in more than one of them.
+CREATE TABLE class_quarters (
+    day      integer NOT NULL,
+    whose    bigint  NOT NULL,
+    quarters bytea   NOT NULL
 );
-CREATE TABLE link_detail_days (
-    link_id  bigint  NOT NULL,
-    at       integer NOT NULL,
-    class_id integer NOT NULL,
-    clicks   bigint  NOT NULL,
-    PRIMARY KEY (link_id, at, class_id)
-);
-CREATE TABLE owner_details (
-    owner_id bigint  NOT NULL,
-    at       integer NOT NULL,
-    class_id integer NOT NULL,
-    clicks   bigint  NOT NULL,
-    PRIMARY KEY (owner_id, at, class_id)
-);
-CREATE TABLE owner_detail_days (
-    owner_id bigint  NOT NULL,
-    at       integer NOT NULL,
-    class_id integer NOT NULL,
-    clicks   bigint  NOT NULL,
-    PRIMARY KEY (owner_id, at, class_id)
-);
--- Rows come in the order of time, and go in it.
-CREATE INDEX link_details_at ON link_details USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
-CREATE INDEX owner_details_at ON owner_details USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
+CREATE INDEX class_quarters_day ON class_quarters (day, whose);
 
--- How many rows of classes by interval were new on each day (UTC). `at` is its first interval.
+-- The days that class_days has, from one to another: its key begins with the day, so a reader looks up each of them.
+CREATE FUNCTION class_days_between(first_day integer, last_day integer) RETURNS SETOF integer LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT generate_series(greatest(first_day, oldest), least(last_day, newest), 96)
+    FROM (SELECT (SELECT min(day) FROM class_days) AS oldest, (SELECT max(day) FROM class_days) AS newest) AS days WHERE oldest IS NOT NULL;
+$$;
+
+-- Up to which row of class_days the quarters are summed, because they are not kept any more.
+CREATE TABLE class_days_pruned (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    day      integer NOT NULL,
+    whose    bigint  NOT NULL
+);
+INSERT INTO class_days_pruned (day, whose) VALUES (0, 0);
+
+-- How many classes were new in a quarter of a link, over all quarters of each day (UTC). `at` is its first interval.
 CREATE TABLE click_detail_growth (
     at       integer PRIMARY KEY,
     new_rows bigint NOT NULL
 );
-
--- Clicks of known bots by interval, for ever: what a series is without.
-CREATE TABLE link_bots (
-    link_id  bigint  NOT NULL,
-    interval integer NOT NULL,
-    clicks   bigint  NOT NULL,
-    PRIMARY KEY (link_id, interval)
-);
-
--- The bots of a link count for its owner until their rows are removed, also the rows that are added after its deletion.
-CREATE FUNCTION owner_bots() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-DECLARE
-    of_link    bigint;
-    of_interval integer;
-    added      bigint;
-BEGIN
-    IF TG_OP = 'DELETE' THEN
-        of_link := OLD.link_id;
-        of_interval := OLD.interval;
-        added := -OLD.clicks;
-    ELSE
-        of_link := NEW.link_id;
-        of_interval := NEW.interval;
-        added := NEW.clicks;
-        IF TG_OP = 'UPDATE' THEN
-            added := NEW.clicks - OLD.clicks;
-        END IF;
-    END IF;
-    INSERT INTO owner_series_log (owner_id, interval, bots)
-    SELECT owner_id, of_interval, added FROM (
-        SELECT coalesce((SELECT owner_id FROM links WHERE id = of_link), (SELECT owner_id FROM deleted_details WHERE link_id = of_link))
-            AS owner_id
-    ) AS owned WHERE owner_id IS NOT NULL;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER owner_bots_begin AFTER INSERT ON link_bots FOR EACH ROW EXECUTE FUNCTION owner_bots();
-CREATE TRIGGER owner_bots_more AFTER UPDATE ON link_bots FOR EACH ROW
-    WHEN (NEW.clicks <> OLD.clicks) EXECUTE FUNCTION owner_bots();
-CREATE TRIGGER owner_bots_end AFTER DELETE ON link_bots FOR EACH ROW EXECUTE FUNCTION owner_bots();
 
 -- Deleted links whose rows in these tables are to be removed, once nothing can be writing them any more.
 CREATE TABLE deleted_details (
@@ -951,7 +912,7 @@ CREATE TABLE deleted_details (
     owner_id   bigint NOT NULL,
     deleted_at bigint NOT NULL DEFAULT now_micros()
 );
--- Bots of deleted links are in the sums by owner until their rows are removed; readers subtract them.
+-- Bots of deleted links are in the days of their owner until their rows are removed; readers subtract them.
 CREATE INDEX deleted_details_owner ON deleted_details (owner_id);
 
 CREATE FUNCTION link_details_end() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -963,53 +924,15 @@ $$;
 CREATE TRIGGER link_details_end AFTER DELETE ON links REFERENCING OLD TABLE AS deleted
     FOR EACH STATEMENT EXECUTE FUNCTION link_details_end();
 
--- The clicks of a link, and of all links of an account, by class: of whole days, and of the intervals before and after them. If
--- there are none from the end of the range to the end of its day, the day's sums are the sums of its intervals, and fewer.
--- One link's rows lie among the rows of other links, in the order of time at best. A look-up of each by the index took twice as long
--- as a bitmap, which reads each page once; the planner expects few rows and would not choose it by itself.
-CREATE FUNCTION link_class_sums(
-    of_link bigint, days_from integer, days_to integer, before_from integer, before_to integer, after_from integer, after_to integer)
-RETURNS TABLE (class integer, sum bigint) LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT SET enable_seqscan = off SET enable_indexscan = off AS $$
-DECLARE
-    is_whole boolean := after_from < after_to AND NOT EXISTS (
-        SELECT FROM link_details WHERE link_id = of_link AND at >= after_to AND at < after_from::bigint + 96);
+-- An account has days also if its links were deleted before it: it is noted like a link.
+CREATE FUNCTION owner_details_end() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    IF is_whole THEN
-        days_to := after_from + 1;
-        after_from := after_to;
-    END IF;
-    RETURN QUERY SELECT parts.class_id, sum(parts.clicks)::bigint FROM (
-        SELECT class_id, clicks FROM link_detail_days WHERE link_id = of_link AND at >= days_from AND at < days_to
-        UNION ALL
-        SELECT class_id, clicks FROM link_details WHERE link_id = of_link AND at >= before_from AND at < before_to
-        UNION ALL
-        SELECT class_id, clicks FROM link_details WHERE link_id = of_link AND at >= after_from AND at < after_to
-    ) AS parts GROUP BY parts.class_id;
+    INSERT INTO deleted_details (link_id, owner_id) SELECT -id, id FROM deleted ON CONFLICT DO NOTHING;
+    RETURN NULL;
 END
 $$;
-
-CREATE FUNCTION owner_class_sums(
-    of_owner bigint, days_from integer, days_to integer, before_from integer, before_to integer, after_from integer, after_to integer)
-RETURNS TABLE (class integer, sum bigint) LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT SET enable_seqscan = off SET enable_indexscan = off AS $$
-DECLARE
-    is_whole boolean := after_from < after_to AND NOT EXISTS (
-        SELECT FROM owner_details WHERE owner_id = of_owner AND at >= after_to AND at < after_from::bigint + 96);
-BEGIN
-    IF is_whole THEN
-        days_to := after_from + 1;
-        after_from := after_to;
-    END IF;
-    RETURN QUERY SELECT parts.class_id, sum(parts.clicks)::bigint FROM (
-        SELECT class_id, clicks FROM owner_detail_days WHERE owner_id = of_owner AND at >= days_from AND at < days_to
-        UNION ALL
-        SELECT class_id, clicks FROM owner_details WHERE owner_id = of_owner AND at >= before_from AND at < before_to
-        UNION ALL
-        SELECT class_id, clicks FROM owner_details WHERE owner_id = of_owner AND at >= after_from AND at < after_to
-    ) AS parts GROUP BY parts.class_id;
-END
-$$;
+CREATE TRIGGER owner_details_end AFTER DELETE ON users REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION owner_details_end();
 
 -- # Redis
 
@@ -1061,9 +984,7 @@ BEGIN
     END IF;
     UPDATE data_sets SET flush = of_flush, up_to = ends_at, flush_name = with_name WHERE epoch = of_epoch;
     PERFORM insert_parts(of_epoch, of_flush, of_interval, bands, ends, ids, counts, owners_of);
-    IF with_details IS NOT NULL THEN
-        INSERT INTO click_detail_queue (interval, details) VALUES (of_interval, with_details);
-    END IF;
+    PERFORM insert_classes(of_epoch, of_flush, of_interval, with_details);
     -- An asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is synchronous,
     -- makes all parts durable.
     IF ends_at < 9223372036854775807 THEN

@@ -308,13 +308,12 @@ CREATE TABLE click_grants (
 
 -- # Sums by owner
 
--- Sums over all links of an account: clicks by interval, as in link_series and links, and the clicks of known bots among
--- them, as in link_bots. The transaction that counts clicks adds to them.
+-- Sums over all links of an account: clicks by interval, as in link_series and links. The transaction that counts clicks adds to
+-- them.
 CREATE TABLE owner_series (
     owner_id INTEGER NOT NULL,
     interval INTEGER NOT NULL,
     clicks   INTEGER NOT NULL,
-    bots     INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (owner_id, interval)
 ) STRICT, WITHOUT ROWID;
 
@@ -330,9 +329,6 @@ BEGIN
     SELECT old.owner_id, interval, -clicks FROM link_series WHERE link_id = old.id
     UNION ALL SELECT old.owner_id, old.interval, -old.in_interval
     ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks;
-    INSERT INTO owner_series (owner_id, interval, clicks, bots)
-    SELECT old.owner_id, interval, 0, -clicks FROM link_bots WHERE link_id = old.id
-    ON CONFLICT (owner_id, interval) DO UPDATE SET bots = bots + excluded.bots;
 END;
 
 -- # Classes of clicks
@@ -352,114 +348,84 @@ CREATE TABLE click_classes (
 INSERT INTO click_classes (referrer, country, browser, os, device, bot)
 VALUES ('', '', '', '', '', ''), ('', '', '', '', '', 'true'), ('', '', '', '', '', 'false');
 
--- Packed classes of clicks that were counted without the journal, in the transaction that counted them, until a job sums them. If
--- limits are given (JSON), no more clicks of a link were counted than those.
-CREATE TABLE click_detail_queue (
-    id       INTEGER PRIMARY KEY AUTOINCREMENT,
-    interval INTEGER NOT NULL,
-    details  BLOB    NOT NULL,
-    limits   TEXT
-) STRICT;
+-- Classes of clicks that were counted without the journal are batches of a recorder of their own, which are in the counts.
+INSERT INTO click_recorders (recorder, last_batch, seen_at, counted) VALUES (-1, 0, 9223372036854775807, 9223372036854775807);
 
--- For how many rows there was no room, in the queue or in the journal.
-CREATE TABLE click_details_dropped (
-    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
-    rows     INTEGER NOT NULL
-) STRICT;
-INSERT INTO click_details_dropped (only_row, rows) VALUES (1, 0);
-
--- The queue takes no more than 100,000 rows, and large ones only while it is short. The clicks are counted all the same.
-CREATE TRIGGER click_detail_room BEFORE INSERT ON click_detail_queue
-WHEN (SELECT max(id) FROM click_detail_queue) - (SELECT min(id) FROM click_detail_queue)
-    >= CASE WHEN length(new.details) > 65536 THEN 2000 ELSE 100000 END
-BEGIN
-    UPDATE click_details_dropped SET rows = rows + 1;
-    SELECT RAISE(IGNORE);
-END;
-
--- How many sums are added, in their order, of the classes that are summed together: classes of the rows of the queue up to `queued`,
--- and of each recorder's batches up to one. NULL if no classes are being summed.
+-- How many sums are added, in their order, of the classes that are summed together: classes of each recorder's batches up to one. First
+-- come those of links, then those of their owners. NULL if no classes are being summed.
 CREATE TABLE click_details_summing (
-    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
-    added    INTEGER,
-    queued   INTEGER NOT NULL
+    only_row  INTEGER PRIMARY KEY CHECK (only_row = 1),
+    of_owners INTEGER NOT NULL,
+    added     INTEGER
 ) STRICT;
-INSERT INTO click_details_summing (only_row, added, queued) VALUES (1, NULL, 0);
+INSERT INTO click_details_summing (only_row, of_owners, added) VALUES (1, 0, NULL);
 
 CREATE TABLE click_details_cuts (
     recorder   INTEGER PRIMARY KEY,
     last_batch INTEGER NOT NULL
 ) STRICT;
 
--- Clicks per link and class: by interval for as long as the settings say, and by day (UTC) for ever. `at` is the first
--- interval. The rows of days have all clicks, also those by interval. Then the same over all links of an account.
-CREATE TABLE link_details (
-    link_id  INTEGER NOT NULL,
-    at       INTEGER NOT NULL,
-    class_id INTEGER NOT NULL,
-    clicks   INTEGER NOT NULL,
-    PRIMARY KEY (link_id, at, class_id)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE link_detail_days (
-    link_id  INTEGER NOT NULL,
-    at       INTEGER NOT NULL,
-    class_id INTEGER NOT NULL,
-    clicks   INTEGER NOT NULL,
-    PRIMARY KEY (link_id, at, class_id)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE owner_details (
-    owner_id INTEGER NOT NULL,
-    at       INTEGER NOT NULL,
-    class_id INTEGER NOT NULL,
-    clicks   INTEGER NOT NULL,
-    PRIMARY KEY (owner_id, at, class_id)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE owner_detail_days (
-    owner_id INTEGER NOT NULL,
-    at       INTEGER NOT NULL,
-    class_id INTEGER NOT NULL,
-    clicks   INTEGER NOT NULL,
-    PRIMARY KEY (owner_id, at, class_id)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX link_details_at ON link_details (at);
-CREATE INDEX owner_details_at ON owner_details (at);
+-- What was added to links and is still to be added to their owners, packed as in the journal, with owners in the place of links: the day
+-- of an owner is a long row, which is written once for all of its links.
+CREATE TABLE click_details_of_owners (
+    id       INTEGER PRIMARY KEY,
+    interval INTEGER NOT NULL,
+    details  BLOB    NOT NULL
+) STRICT;
 
--- How many rows of classes by interval were new on each day (UTC). `at` is its first interval.
+-- Clicks by class of one day (UTC): of a link, whose id is `whose`, or of all links of an account, whose id is `-whose`. `day` is the
+-- day's first interval. The key begins with the day, so that clicks of today change one small part of the tree. The packed form
+-- is that of `class_day` in the code.
+CREATE TABLE class_days (
+    day      INTEGER NOT NULL,
+    whose    INTEGER NOT NULL,
+    -- Clicks of known bots by quarter of an hour, for ever: what a series is without.
+    bots     BLOB    NOT NULL,
+    -- By class, those of quarters that have left the row.
+    ended    BLOB    NOT NULL,
+    -- By quarter and class, the other ones.
+    quarters BLOB    NOT NULL,
+    PRIMARY KEY (day, whose)
+) STRICT, WITHOUT ROWID;
+
+-- Quarters that have left their row: several rows of a day, and a quarter may be in more than one of them.
+CREATE TABLE class_quarters (
+    day      INTEGER NOT NULL,
+    whose    INTEGER NOT NULL,
+    number   INTEGER NOT NULL,
+    quarters BLOB    NOT NULL,
+    PRIMARY KEY (day, whose, number)
+) STRICT, WITHOUT ROWID;
+
+-- Up to which row of class_days the quarters are summed, because they are not kept any more.
+CREATE TABLE class_days_pruned (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    day      INTEGER NOT NULL,
+    whose    INTEGER NOT NULL
+) STRICT;
+INSERT INTO class_days_pruned (only_row, day, whose) VALUES (1, 0, 0);
+
+-- How many classes were new in a quarter of a link, over all quarters of each day (UTC). `at` is its first interval.
 CREATE TABLE click_detail_growth (
     at       INTEGER PRIMARY KEY,
     new_rows INTEGER NOT NULL
 ) STRICT;
 
--- Clicks of known bots by interval, for ever: what a series is without.
-CREATE TABLE link_bots (
-    link_id  INTEGER NOT NULL,
-    interval INTEGER NOT NULL,
-    clicks   INTEGER NOT NULL,
-    PRIMARY KEY (link_id, interval)
-) STRICT, WITHOUT ROWID;
-
-CREATE TRIGGER owner_bots_begin AFTER INSERT ON link_bots
-BEGIN
-    INSERT INTO owner_series (owner_id, interval, clicks, bots)
-    SELECT owner_id, new.interval, 0, new.clicks FROM links WHERE id = new.link_id
-    ON CONFLICT (owner_id, interval) DO UPDATE SET bots = bots + excluded.bots;
-END;
-CREATE TRIGGER owner_bots_more AFTER UPDATE OF clicks ON link_bots
-BEGIN
-    INSERT INTO owner_series (owner_id, interval, clicks, bots)
-    SELECT owner_id, new.interval, 0, new.clicks - old.clicks FROM links WHERE id = new.link_id
-    ON CONFLICT (owner_id, interval) DO UPDATE SET bots = bots + excluded.bots;
-END;
-
--- Deleted links whose rows in these tables are to be removed.
+-- Deleted links whose rows in these tables are to be removed, also from the sums of their owners; and deleted accounts, whose id is
+-- `-link_id`. Bots of deleted links are in the days of their owner until then; readers subtract them.
 CREATE TABLE deleted_details (
     link_id  INTEGER PRIMARY KEY,
     owner_id INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX deleted_details_owner ON deleted_details (owner_id);
 
 CREATE TRIGGER link_details_end AFTER DELETE ON links
 BEGIN
     INSERT OR IGNORE INTO deleted_details (link_id, owner_id) VALUES (old.id, old.owner_id);
+END;
+CREATE TRIGGER owner_details_end AFTER DELETE ON users
+BEGIN
+    INSERT OR IGNORE INTO deleted_details (link_id, owner_id) VALUES (-old.id, old.id);
 END;
 
 -- # Redis

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::connection::{Connection, Inner, Response};
-use super::sql::query;
 use super::{ClickDetails, DetailedClicks, NewLink, Outcome, StoreError, postgres, sqlite};
 use crate::domain::{ClickClass, Interval, LinkId, Timestamp};
 
@@ -22,6 +21,25 @@ impl Connection<'_> {
                 }
             };
             counted.map_err(|error| self.failed(error))
+        })
+    }
+
+    /// Adds the classes of clicks that are counted in this transaction.
+    fn insert_classes<'a>(
+        &'a mut self,
+        details: &'a ClickDetails,
+        interval: Interval,
+    ) -> Response<'a, ()> {
+        Box::pin(async move {
+            let added = match &mut self.inner {
+                Inner::Postgres(session) => {
+                    postgres::insert_classes(session, details, interval).await
+                }
+                Inner::Sqlite(connection) => {
+                    sqlite::insert_classes(connection, details, interval).await
+                }
+            };
+            added.map_err(|error| self.failed(error))
         })
     }
 
@@ -61,11 +79,7 @@ pub(super) async fn count_starting_clicks(
         class: Arc::clone(&class),
         clicks,
     });
-    let packed = ClickDetails::new(details.collect()).packed();
-    let queue = query("INSERT INTO click_detail_queue (interval, details) VALUES ($1, $2)");
-    let queue = queue
-        .bind(i64::from(begin.number()))
-        .bind(packed.as_slice());
-    connection.execute(queue).await?;
-    Ok(())
+    connection
+        .insert_classes(&ClickDetails::new(details.collect()), begin)
+        .await
 }

@@ -1,24 +1,21 @@
-//! The limit on rows of visitor classes: the code that both databases share.
+//! The limit on classes by quarter of an hour: the code that both databases share.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::details::{MAX_CLASSES_OF_INTERVAL, day_of};
+use foldhash::fast::RandomState;
+
+use super::class_day::{ClassDay, OfClasses};
+use super::details::{MAX_CLASSES_OF_INTERVAL, MAX_CLASSES_OF_OWNER, day_of, quarter_of};
 use super::rows::signed;
-use super::summing::Sums;
-use crate::domain::ClickClass;
+use super::summing::{ClassIds, Days, Sums, Whose};
 
-/// A row of intervals: the link, the interval, the number of the class.
-pub(super) type QuarterRow = (i64, i32, i32);
-
-/// The rows that there are, and how many more there may be.
-#[derive(Default)]
-pub(super) struct Room {
-    /// Rows that are there already: clicks need no room in them.
-    rows: HashSet<QuarterRow>,
-    /// How many rows links have in an interval.
-    of_intervals: HashMap<(i64, i32), u64>,
-    /// How many rows were new on a day, by its first interval.
+/// The classes that there are, and how many more there may be.
+pub(super) struct Room<'a> {
+    days: &'a Days,
+    /// Classes that are new in a quarter of a link, or on a day of an account.
+    new_of_quarters: HashMap<(Whose, i32), OfClasses, RandomState>,
+    /// How many were new on a day, by its first interval.
     of_days: HashMap<i32, u64>,
     /// How many may be.
     most_of_day: u64,
@@ -26,68 +23,91 @@ pub(super) struct Room {
     new: HashMap<i32, u64>,
 }
 
-impl Room {
-    pub(super) fn new(
-        rows: Vec<QuarterRow>,
-        of_intervals: Vec<(i64, i32, i64)>,
-        of_days: Vec<(i32, i64)>,
-        most_of_day: u64,
-    ) -> Self {
-        let of_interval =
-            |(link, interval, rows): (i64, i32, i64)| ((link, interval), rows.unsigned_abs());
+impl<'a> Room<'a> {
+    pub(super) fn new(days: &'a Days, of_days: Vec<(i32, i64)>, most_of_day: u64) -> Self {
         let of_day = |(day, rows): (i32, i64)| (day, rows.unsigned_abs());
         Self {
-            rows: rows.into_iter().collect(),
-            of_intervals: of_intervals.into_iter().map(of_interval).collect(),
+            days,
+            new_of_quarters: HashMap::default(),
             of_days: of_days.into_iter().map(of_day).collect(),
             most_of_day,
             new: HashMap::new(),
         }
     }
 
-    /// How many rows are new on each day.
+    /// How many classes are new on each day.
     pub(super) fn new_rows(&self) -> Vec<(i32, i64)> {
         let new = self.new.iter();
         new.map(|(day, rows)| (*day, signed(*rows))).collect()
     }
 
-    /// Takes the place of a row, unless it is there or is a last resort; returns whether there is room for it.
-    fn takes(&mut self, row: QuarterRow, is_last_resort: bool) -> bool {
-        let (link, interval, _) = row;
-        if self.rows.contains(&row) {
+    /// Takes the place of a class in a quarter of a link, unless it is there or is a last resort; returns whether there is room for it.
+    fn takes(&mut self, link: Whose, interval: i32, class: i32, is_last_resort: bool) -> bool {
+        let day = day_of(interval);
+        let known = self.days.get(&(day, link));
+        let known = known.and_then(|day: &ClassDay| day.of_quarter(quarter_of(interval)));
+        let new = self.new_of_quarters.entry((link, interval)).or_default();
+        if known.is_some_and(|known| known.contains_key(&class)) || new.contains_key(&class) {
             return true;
         }
-        let day = day_of(interval);
-        let of_interval = self.of_intervals.entry((link, interval)).or_default();
+        let of_interval = (known.map_or(0, OfClasses::len) + new.len()) as u64;
         let of_day = self.of_days.entry(day).or_default();
-        let has_room = *of_interval < MAX_CLASSES_OF_INTERVAL && *of_day < self.most_of_day;
+        let has_room = of_interval < MAX_CLASSES_OF_INTERVAL && *of_day < self.most_of_day;
         if has_room || is_last_resort {
-            *of_interval += 1;
             *of_day += 1;
             *self.new.entry(day).or_default() += 1;
-            self.rows.insert(row);
+            new.insert(class, 0);
         }
         has_room || is_last_resort
     }
 }
 
+impl Room<'_> {
+    /// The same in a day of an account, where all quarters have their room together.
+    fn takes_of_account(
+        &mut self,
+        account: Whose,
+        day: i32,
+        class: i32,
+        is_last_resort: bool,
+    ) -> bool {
+        let known = self.days.get(&(day, account));
+        let new = self.new_of_quarters.entry((account, day)).or_default();
+        if known.is_some_and(|known| known.has(class)) || new.contains_key(&class) {
+            return true;
+        }
+        let of_day = known.map_or(0, ClassDay::most_classes) + new.len();
+        let has_room = of_day < MAX_CLASSES_OF_OWNER || is_last_resort;
+        if has_room {
+            new.insert(class, 0);
+        }
+        has_room
+    }
+}
+
 impl Sums {
-    /// Sums for whose rows there is room: other clicks keep nothing of their class but whether it is a known bot. Returns their
+    /// Sums for whose classes there is room: other clicks keep nothing of their class but whether it is a known bot. Returns their
     /// number, too. `ids` has the number of each class.
-    pub(super) fn fitted(self, ids: &HashMap<ClickClass, i32>, room: &mut Room) -> (Self, u64) {
+    pub(super) fn fitted(self, ids: &ClassIds, room: &mut Room<'_>) -> (Self, u64) {
         let mut unclassified = 0;
-        let fitted = self.map_classes(|link, interval, class, clicks| {
-            let alone = class.bot_flag_only();
-            let is_last_resort = *class == alone;
-            let takes = |id: &i32| room.takes((link.number(), interval, *id), is_last_resort);
-            if ids.get(&*class).is_some_and(takes) {
+        let fitted = self.map_classes(|whose, interval, class, clicks| {
+            let is_last_resort = class.is_bot_flag_only();
+            let mut takes = |id: &i32| {
+                if whose < 0 {
+                    room.takes_of_account(whose, day_of(interval), *id, is_last_resort)
+                } else {
+                    room.takes(whose, interval, *id, is_last_resort)
+                }
+            };
+            if ids.get(&class).is_some_and(&mut takes) {
                 return class;
             }
             unclassified += clicks;
-            if let Some(id) = ids.get(&alone) {
-                room.takes((link.number(), interval, *id), true);
+            let alone = Arc::new(class.bot_flag_only());
+            if let Some(id) = ids.get(&alone).filter(|_| whose > 0) {
+                room.takes(whose, interval, *id, true);
             }
-            Arc::new(alone)
+            alone
         });
         (fitted, unclassified)
     }

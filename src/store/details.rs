@@ -7,7 +7,7 @@ use metrics::counter;
 
 use super::{OwnerSeries, StoreError};
 use crate::domain::{Dimension, Filter, Interval, LinkId, SearchTag, UserId};
-use crate::telemetry::metrics::{CLASSES_DROPPED, CLASSES_UNKNOWN};
+use crate::telemetry::metrics::CLASSES_UNKNOWN;
 
 /// Referrers that a link has room for in one day (UTC); further ones are [`Dimension::OTHER`].
 pub const MAX_REFERRERS_OF_LINK: usize = 100;
@@ -18,11 +18,14 @@ pub const MAX_REFERRERS_OF_OWNER: usize = 1_000;
 /// Classes that a link has room for in one quarter of an hour; of further ones only known bots are set apart from people.
 pub const MAX_CLASSES_OF_INTERVAL: u64 = 1_000;
 
+/// Classes that all links of an account have room for on a day (UTC), all quarters together; likewise.
+pub(super) const MAX_CLASSES_OF_OWNER: usize = 50_000;
+
 /// Classes that the database has room for; likewise.
 pub(super) const MAX_CLASSES: i32 = 5_000_000;
 
 /// For how many quarters of an hour it is kept how much was new on a day: clicks may come late.
-pub(super) const GROWTH_KEPT: i32 = 31 * DAY;
+pub(super) const GROWTH_KEPT: i32 = 31 * QUARTERS_OF_DAY;
 
 /// Whose clicks are broken down.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,61 +101,16 @@ pub trait Details: Send + Sync {
 }
 
 /// Quarters of an hour in a day.
-const DAY: i32 = 96;
+pub(super) const QUARTERS_OF_DAY: i32 = 96;
 
 /// The first quarter of an interval's day (UTC).
 pub(super) fn day_of(interval: i32) -> i32 {
-    interval - interval.rem_euclid(DAY)
+    interval - interval.rem_euclid(QUARTERS_OF_DAY)
 }
 
-/// A range as whole days and the intervals before and after them, each from its start to before its end.
-pub(super) struct Spans {
-    pub(super) before: Range<i32>,
-    pub(super) days: Range<i32>,
-    pub(super) after: Range<i32>,
-}
-
-impl Spans {
-    pub(super) fn of(range: &Range<Interval>) -> Self {
-        let (start, end) = (
-            range.start.number(),
-            range.end.number().max(range.start.number()),
-        );
-        let first_day = match day_of(start) {
-            day if day == start => day,
-            day => day.saturating_add(DAY),
-        };
-        let last_day = day_of(end);
-        if first_day > last_day {
-            return Self {
-                before: start..end,
-                days: 0..0,
-                after: 0..0,
-            };
-        }
-        Self {
-            before: start..first_day,
-            days: first_day..last_day,
-            after: last_day..end,
-        }
-    }
-
-    /// In this order: the bounds of the days, those before, those after.
-    pub(super) fn bounds(&self) -> [i32; 6] {
-        let Self {
-            before,
-            days,
-            after,
-        } = self;
-        [
-            days.start,
-            days.end,
-            before.start,
-            before.end,
-            after.start,
-            after.end,
-        ]
-    }
+/// The place of an interval in its day.
+pub(super) fn quarter_of(interval: i32) -> u8 {
+    u8::try_from(interval.rem_euclid(QUARTERS_OF_DAY)).unwrap_or_default()
 }
 
 /// Notes clicks for whose class there was no room in the database.
@@ -162,20 +120,8 @@ pub(super) fn note_unclassified(clicks: u64) {
     }
 }
 
-/// Notes how many batches and parts of flushes the queue has refused, ever.
-pub(super) fn note_dropped(rows: i64) {
-    counter!(CLASSES_DROPPED).absolute(rows.unsigned_abs());
-}
-
 /// `value`, its clicks, those by bots, and both of all values together.
 pub(super) type BreakdownRow = (String, i64, i64, i64, i64);
-
-/// Clicks of bots by interval.
-pub(super) fn bots(rows: Vec<(i64, i64)>) -> Vec<(Interval, u64)> {
-    let bots =
-        |(interval, clicks): (i64, i64)| (Interval::from_number(interval), clicks.unsigned_abs());
-    rows.into_iter().map(bots).collect()
-}
 
 /// A breakdown of rows that begin with those of which the value is not known and which have no room of their own.
 pub(super) fn breakdown(rows: Vec<BreakdownRow>, limit: u32) -> Breakdown {
@@ -211,23 +157,7 @@ pub(super) fn breakdown(rows: Vec<BreakdownRow>, limit: u32) -> Breakdown {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    proptest! {
-        #[test]
-        fn whole_days_and_the_rest_of_a_range_are_all_of_it(start in 1_i64..1_000, length in 0_i64..1_000) {
-            let range = Interval::from_number(start)..Interval::from_number(start + length);
-            let Spans { before, days, after } = Spans::of(&range);
-            prop_assert!(days.clone().all(|interval| day_of(interval) >= days.start));
-            prop_assert_eq!((days.start % DAY, days.end % DAY), (0, 0));
-            let mut all: Vec<_> = before.chain(days).chain(after).collect();
-            all.sort_unstable();
-            let expected: Vec<_> = (range.start.number()..range.end.number()).collect();
-            prop_assert_eq!(all, expected);
-        }
-    }
 
     #[test]
     fn what_has_no_row_of_its_own_is_other() {

@@ -57,19 +57,6 @@ impl Store {
         found.iter().map(data_set).collect()
     }
 
-    /// Whether a part of a flush, but not the whole of it, is written back of a data set in use: it is under way, or its data set is
-    /// away.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn is_flush_under_way(&self) -> Result<bool, StoreError> {
-        let find = query(
-            "SELECT epoch FROM data_sets AS newest WHERE up_to > 0 AND up_to < 9223372036854775807
-             AND term = (SELECT max(term) FROM data_sets WHERE tag = newest.tag) LIMIT 1",
-        );
-        Ok(self.engine.read_one(find).await?.is_some())
-    }
-
     /// The data set of an epoch; `None` for one that is not known, or was replaced a week ago.
     ///
     /// # Errors

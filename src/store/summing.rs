@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::details::{MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER, day_of};
+use super::class_day::{Addition, ClassDay, OfClasses};
+use super::details::{MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER, day_of, quarter_of};
 use super::rows::signed;
 use super::{ClickDetails, DetailedClicks};
 use crate::domain::{ClickClass, Dimension, LinkId};
@@ -14,63 +15,44 @@ use crate::domain::{ClickClass, Dimension, LinkId};
 pub(super) struct WaitingClasses {
     pub(super) interval: i32,
     pub(super) details: ClickDetails,
-    /// The clicks that were counted of each link, where these may be fewer.
-    pub(super) limits: Option<Vec<(LinkId, u64)>>,
 }
 
-/// Clicks of a link in a quarter of an hour, by their class.
-pub(super) type OfClass = (LinkId, i32, Arc<ClickClass>);
+/// A link, by its id, or all links of an account, by its id below 0.
+pub(super) type Whose = i64;
 
-/// Whose day it is: an id, and its first quarter of an hour.
-pub(super) type DayOf = (i64, i32);
+/// Clicks in a quarter of an hour, by their class.
+pub(super) type OfClass = (Whose, i32, Arc<ClickClass>);
+
+/// A day, by its first quarter of an hour, and whose it is.
+pub(super) type DayOf = (i32, Whose);
+
+/// The days of links or accounts.
+pub(super) type Days = BTreeMap<DayOf, ClassDay>;
 
 /// The referrers that links or accounts have on some days.
 pub(super) type Referrers = HashMap<DayOf, HashSet<String>>;
 
-/// Clicks per link, quarter of an hour and class.
-#[derive(Default)]
-pub(super) struct Sums(BTreeMap<(LinkId, i32), HashMap<Arc<ClickClass>, u64, RandomState>>);
+/// Classes by their number.
+pub(super) type ClassesById = HashMap<i32, Arc<ClickClass>, RandomState>;
 
-/// Rows to be added to a table: keys, times, classes, clicks.
-#[derive(Default)]
-pub(super) struct Added {
-    pub(super) keys: Vec<i64>,
-    pub(super) times: Vec<i32>,
-    pub(super) classes: Vec<i32>,
-    pub(super) clicks: Vec<i64>,
-}
+/// The numbers of classes.
+pub(super) type ClassIds = HashMap<Arc<ClickClass>, i32, RandomState>;
 
-/// What is added to each of the tables. Rows are in the order of their keys.
+/// Clicks per link or account, quarter of an hour and class.
 #[derive(Default)]
-pub(super) struct AddedToAll {
-    pub(super) links: Added,
-    pub(super) link_days: Added,
-    pub(super) owners: Added,
-    pub(super) owner_days: Added,
-    /// Without classes.
-    pub(super) bots: Added,
-}
+pub(super) struct Sums(BTreeMap<(Whose, i32), HashMap<Arc<ClickClass>, u64, RandomState>>);
 
 impl Sums {
     pub(super) fn of(waiting: impl IntoIterator<Item = WaitingClasses>) -> Self {
         let mut sums = Self::default();
-        for WaitingClasses {
-            interval,
-            details,
-            limits,
-        } in waiting
-        {
-            let details = match limits {
-                Some(limits) => details.fitted_to(&limits),
-                None => details,
-            };
+        for WaitingClasses { interval, details } in waiting {
             for DetailedClicks {
                 link,
                 class,
                 clicks,
             } in details.of_links()
             {
-                sums.add((*link, interval, Arc::clone(class)), *clicks);
+                sums.add((link.number(), interval, Arc::clone(class)), *clicks);
             }
         }
         sums
@@ -84,80 +66,99 @@ impl Sums {
         sums
     }
 
-    fn add(&mut self, (link, interval, class): OfClass, clicks: u64) {
-        let of_link = self.0.entry((link, interval)).or_default();
-        let sum = of_link.entry(class).or_default();
+    fn add(&mut self, (whose, interval, class): OfClass, clicks: u64) {
+        let classes = self.0.entry((whose, interval)).or_default();
+        let sum = classes.entry(class).or_default();
         *sum = sum.saturating_add(clicks);
     }
 
-    pub(super) fn links(&self) -> Vec<i64> {
-        let links: BTreeSet<_> = self.0.keys().map(|(link, _)| link.number()).collect();
-        links.into_iter().collect()
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// The days of links, and of accounts, that get clicks with a referrer.
-    pub(super) fn days_with_referrers(
-        &self,
-        owners: &HashMap<i64, i64>,
-    ) -> (BTreeSet<DayOf>, BTreeSet<DayOf>) {
-        let (mut of_links, mut of_owners) = (BTreeSet::new(), BTreeSet::new());
+    /// Whose they are, each once.
+    pub(super) fn whose(&self) -> Vec<Whose> {
+        let whose: BTreeSet<_> = self.0.keys().map(|(whose, _)| *whose).collect();
+        whose.into_iter().collect()
+    }
+
+    pub(super) fn days(&self) -> BTreeSet<DayOf> {
+        let day = |(whose, interval): &(Whose, i32)| (day_of(*interval), *whose);
+        self.0.keys().map(day).collect()
+    }
+
+    /// Leaves out the links without an owner, which are deleted.
+    pub(super) fn retain_owned(&mut self, owners: &HashMap<i64, i64>) {
+        self.0.retain(|(link, _), _| owners.contains_key(link));
+    }
+
+    /// The same over all links of each owner.
+    pub(super) fn of_owners(&self, owners: &HashMap<i64, i64>) -> Self {
+        let mut sums = Self::default();
         for ((link, interval), classes) in &self.0 {
-            if let Some(owner) = owners.get(&link.number())
-                && has_referrer(classes)
-            {
-                of_links.insert((link.number(), day_of(*interval)));
-                of_owners.insert((*owner, day_of(*interval)));
+            if let Some(owner) = owners.get(link) {
+                for (class, clicks) in classes {
+                    sums.add((-owner, *interval, Arc::clone(class)), *clicks);
+                }
             }
         }
-        (of_links, of_owners)
+        sums
     }
 
-    /// Leaves out the links without an owner, which are deleted, and names only as many referrers as there is room for beside
-    /// the known referrers, to which it adds.
-    pub(super) fn bound(
-        mut self,
-        owners: &HashMap<i64, i64>,
-        of_links: &mut Referrers,
-        of_owners: &mut Referrers,
-    ) -> Self {
-        self.0
-            .retain(|(link, _), _| owners.contains_key(&link.number()));
-        if !self.0.values().any(has_referrer) {
-            return self;
+    /// The classes of each day.
+    pub(super) fn classes_by_day(&self) -> BTreeMap<DayOf, HashSet<&Arc<ClickClass>>> {
+        let mut days = BTreeMap::<_, HashSet<_>>::new();
+        for ((whose, interval), classes) in &self.0 {
+            let of_day = days.entry((day_of(*interval), *whose)).or_default();
+            of_day.extend(classes.keys());
         }
-        self.map_classes(|link, interval, class, _| {
-            let (link, day) = (link.number(), day_of(interval));
-            let (Some(referrer), Some(owner)) =
-                (class.value(Dimension::Referrer), owners.get(&link))
-            else {
+        days
+    }
+
+    /// Names only as many referrers on each of these days as there is room for beside the known referrers, to which it adds. `days`
+    /// chooses them.
+    pub(super) fn bound(
+        self,
+        referrers: &mut Referrers,
+        mut days: impl FnMut(DayOf, &Arc<ClickClass>) -> Vec<DayOf>,
+    ) -> Self {
+        self.map_classes(|whose, interval, class, _| {
+            let referrer = class.value(Dimension::Referrer);
+            let Some(referrer) = referrer.filter(|referrer| *referrer != Dimension::OTHER) else {
                 return class;
             };
-            let of_link = of_links.entry((link, day)).or_default();
-            let of_owner = of_owners.entry((*owner, day)).or_default();
-            if named(of_link, referrer, MAX_REFERRERS_OF_LINK)
-                && named(of_owner, referrer, MAX_REFERRERS_OF_OWNER)
-            {
+            let mut days = days((day_of(interval), whose), &class).into_iter();
+            let has_room = days.all(|day| {
+                let max = if day.1 < 0 {
+                    MAX_REFERRERS_OF_OWNER
+                } else {
+                    MAX_REFERRERS_OF_LINK
+                };
+                referrers
+                    .get_mut(&day)
+                    .is_none_or(|known| named(known, referrer, max))
+            });
+            if has_room {
                 return class;
             }
-            let other = Some(Dimension::OTHER);
-            Arc::new(class.with(Dimension::Referrer, other))
+            Arc::new(class.with(Dimension::Referrer, Some(Dimension::OTHER)))
         })
     }
 
-    /// Sums by other classes, which are chosen by the link, the interval, the class and its clicks. Of a link and interval, those with
+    /// Sums by other classes, which are chosen by whose they are, the interval, the class and its clicks. Of an interval, those with
     /// most clicks come first, and so get room first.
     pub(super) fn map_classes(
         self,
-        mut chosen: impl FnMut(LinkId, i32, Arc<ClickClass>, u64) -> Arc<ClickClass>,
+        mut chosen: impl FnMut(Whose, i32, Arc<ClickClass>, u64) -> Arc<ClickClass>,
     ) -> Self {
         let mut mapped = Self::default();
-        for ((link, interval), classes) in self.0 {
+        for ((whose, interval), classes) in self.0 {
             let mut classes: Vec<_> = classes.into_iter().collect();
             classes.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-            let sums = mapped.0.entry((link, interval)).or_default();
+            let sums = mapped.0.entry((whose, interval)).or_default();
             for (class, clicks) in classes {
                 *sums
-                    .entry(chosen(link, interval, class, clicks))
+                    .entry(chosen(whose, interval, class, clicks))
                     .or_default() += clicks;
             }
         }
@@ -166,67 +167,80 @@ impl Sums {
 
     /// The classes, and those that clicks get for whose class there is no room.
     pub(super) fn classes(&self) -> BTreeSet<Arc<ClickClass>> {
-        let classes: BTreeSet<_> = self.0.values().flat_map(HashMap::keys).cloned().collect();
-        let bot_flags: BTreeSet<_> = classes
-            .iter()
-            .map(|class| Arc::new(class.bot_flag_only()))
-            .collect();
-        classes.into_iter().chain(bot_flags).collect()
+        let classes: HashSet<&Arc<ClickClass>, RandomState> =
+            self.0.values().flat_map(HashMap::keys).collect();
+        let bot_flags: HashSet<ClickClass> =
+            classes.iter().map(|class| class.bot_flag_only()).collect();
+        let classes = classes.into_iter().cloned();
+        classes.chain(bot_flags.into_iter().map(Arc::new)).collect()
     }
 
-    /// The rows of all tables; `ids` has the number of each class.
-    pub(super) fn rows(
-        &self,
-        owners: &HashMap<i64, i64>,
-        ids: &HashMap<ClickClass, i32>,
-    ) -> AddedToAll {
-        let mut tables: [BTreeMap<(i64, i32, i32), u64>; 5] = Default::default();
-        for ((link, interval), classes) in &self.0 {
-            let (link, day) = (link.number(), day_of(*interval));
-            let Some(owner) = owners.get(&link) else {
-                continue;
-            };
+    /// What they are to each day; `ids` has the number of each class.
+    pub(super) fn additions(&self, ids: &ClassIds) -> Vec<(DayOf, Addition)> {
+        let mut additions = Vec::new();
+        for ((whose, interval), classes) in &self.0 {
+            let day = day_of(*interval);
             for (class, clicks) in classes {
-                let Some(id) = ids.get(&**class) else {
-                    continue;
-                };
-                let mut add = |table: usize, key| *tables[table].entry(key).or_default() += clicks;
-                add(0, (link, *interval, *id));
-                add(1, (link, day, *id));
-                add(2, (*owner, *interval, *id));
-                add(3, (*owner, day, *id));
-                if class.is_bot() {
-                    add(4, (link, *interval, 0));
+                if let Some(id) = ids.get(class) {
+                    let addition = Addition {
+                        quarter: quarter_of(*interval),
+                        class: *id,
+                        clicks: signed(*clicks),
+                        is_bot: class.is_bot(),
+                    };
+                    additions.push(((day, *whose), addition));
                 }
             }
         }
-        let [links, link_days, owners, owner_days, bots] = tables.map(Added::of);
-        AddedToAll {
-            links,
-            link_days,
-            owners,
-            owner_days,
-            bots,
-        }
+        additions
     }
-}
 
-impl Added {
-    fn of(rows: BTreeMap<(i64, i32, i32), u64>) -> Self {
-        let mut added = Self::default();
-        for ((key, time, class), clicks) in rows {
-            added.keys.push(key);
-            added.times.push(time);
-            added.classes.push(class);
-            added.clicks.push(signed(clicks));
-        }
-        added
+    /// Those of links on these days, by interval, as they travel.
+    pub(super) fn details_of(&self, days: &BTreeSet<DayOf>) -> BTreeMap<i32, ClickDetails> {
+        self.details(|day| days.contains(day) && day.1 >= 0)
     }
-}
 
-fn has_referrer(classes: &HashMap<Arc<ClickClass>, u64, RandomState>) -> bool {
-    let mut classes = classes.keys();
-    classes.any(|class| class.value(Dimension::Referrer).is_some())
+    /// Those of some days, by interval, as they travel. An account is in the place of a link.
+    pub(super) fn details(
+        &self,
+        is_chosen: impl Fn(&DayOf) -> bool,
+    ) -> BTreeMap<i32, ClickDetails> {
+        let mut by_interval = BTreeMap::<i32, Vec<_>>::new();
+        for ((whose, interval), classes) in &self.0 {
+            if is_chosen(&(day_of(*interval), *whose))
+                && let Some(link) = LinkId::parse(whose.saturating_abs())
+            {
+                let clicks = classes.iter().map(|(class, clicks)| DetailedClicks {
+                    link,
+                    class: Arc::clone(class),
+                    clicks: *clicks,
+                });
+                by_interval.entry(*interval).or_default().extend(clicks);
+            }
+        }
+        by_interval
+            .into_iter()
+            .map(|(interval, clicks)| (interval, ClickDetails::new(clicks)))
+            .collect()
+    }
+
+    /// Leaves out these days.
+    pub(super) fn leave_out(&mut self, days: &BTreeSet<DayOf>) {
+        let is_left_out = |whose: Whose, interval| days.contains(&(day_of(interval), whose));
+        self.0
+            .retain(|(whose, interval), _| !is_left_out(*whose, *interval));
+    }
+
+    /// The clicks of each interval by the number of their class.
+    pub(super) fn by_id(self, ids: &ClassIds) -> Vec<(Whose, i32, OfClasses)> {
+        let sums = self.0.into_iter();
+        sums.map(|((whose, interval), classes)| {
+            let classes = classes.into_iter();
+            let of_id = |(class, clicks)| Some((*ids.get(&class)?, signed(clicks)));
+            (whose, interval, classes.filter_map(of_id).collect())
+        })
+        .collect()
+    }
 }
 
 /// Whether a referrer is among those that are known, where there may be so many.

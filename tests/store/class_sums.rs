@@ -90,7 +90,7 @@ async fn compare(store: &Store, numbers: &mut Numbers, of: ClicksOf, clicks: &Cl
     }
 }
 
-async fn remove_deleted(store: &TestStore) {
+pub(crate) async fn remove_deleted(store: &TestStore) {
     if !store.is_sqlite() {
         store
             .by_hand("UPDATE deleted_details SET deleted_at = now_micros() - 2 * 60000000")

@@ -304,26 +304,6 @@ both_stores! {
         assert!(!store.make_durable(&first, UpTo(one)).await.unwrap());
     }
 
-    async fn a_flush_is_under_way_from_its_first_part_to_its_last_while_its_data_set_is_in_use(store) {
-        let owner = user(&store).await;
-        let (_, one) = link(&store, owner).await;
-        let (_, two) = link(&store, owner).await;
-        let data_set = began(&store).await;
-        let is_under_way = async || store.is_flush_under_way().await.unwrap();
-        let apply = async |number, from, link, up_to| {
-            store.apply_flush(&flush(&data_set, number), from, &of_links([(link, 1)]), &ClickDetails::default(), up_to).await.unwrap()
-        };
-        assert!(!is_under_way().await);
-        apply(1, Nothing, one, UpTo(one)).await;
-        assert!(is_under_way().await);
-        apply(1, UpTo(one), two, Whole).await;
-        assert!(!is_under_way().await);
-        apply(2, Nothing, one, UpTo(one)).await;
-        let raise = Raise { tag: &data_set.tag, from: data_set.term, above: 0, replication_id: "another" };
-        store.begin_data_set(raise, "another").await.unwrap().unwrap();
-        assert!(!is_under_way().await);
-    }
-
     async fn a_flush_that_the_database_lost_starts_again(store) {
         let owner = user(&store).await;
         let (_, one) = link(&store, owner).await;

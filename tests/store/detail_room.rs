@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shunt::domain::{ClickClass, Dimension};
 use shunt::store::{ClicksOf, MAX_CLASSES_OF_INTERVAL};
 
-use crate::store::backend::{both_stores, link, user};
+use crate::store::backend::{both_stores, link, user, with_sqlite};
 use crate::store::details::{DAY, NOON, batch, breakdown, count, query, row, sum, sum_within};
 
 /// Classes of so many agents that no two are the same, every tenth of them a bot's.
@@ -74,32 +74,38 @@ both_stores! {
         let found = store.details.breakdown(&query(ClicksOf::Owner(owner.user), Dimension::Bot)).await.unwrap();
         assert_eq!((found.total.clicks, found.total.people), (16, 16));
     }
+}
 
-    async fn classes_that_wait_have_bounded_room_and_their_clicks_are_counted(store) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn classes_that_wait_in_sqlite_have_bounded_room_and_their_clicks_are_counted() {
+    with_sqlite(async |store| {
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let agents = agents("agent", 3);
         // As if so many had come since.
-        let fill = if store.is_sqlite() {
-            "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100000)
-             INSERT INTO click_journal (recorder, number, parked, interval, clicks, details)
-             SELECT 1, n, 0, 1920048, '{}', x'' FROM numbers;
-             INSERT INTO click_recorders (recorder, last_batch, seen_at, counted) VALUES (1, 100000, 0, 100000)"
-        } else {
-            "INSERT INTO click_detail_queue (interval, details) VALUES (1920048, ''); SELECT setval('click_detail_queue_id_seq', 100001)"
-        };
-        store.by_hand(fill).await;
+        store
+            .by_hand(
+                "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100000)
+                 INSERT INTO click_journal (recorder, number, parked, interval, clicks, details)
+                 SELECT 1, n, 0, 1920048, '{}', x'' FROM numbers;
+                 INSERT INTO click_recorders (recorder, last_batch, seen_at, counted) VALUES (1, 100000, 0, 100000)",
+            )
+            .await;
         count(&store, &batch(1, NOON, &[(id, &agents[1], 3)])).await;
         let by_browser = query(ClicksOf::Link(id), Dimension::Browser);
         sum(&store).await;
         assert_eq!(breakdown(&store, &by_browser).await, []);
         let counted = store.clicks.counts(&[id], None).await.unwrap();
         assert_eq!(counted.clicks, [(id, 3)]);
-        // The queue is empty, whatever numbers were used meanwhile.
+        // The journal is empty, whatever numbers were used meanwhile.
         for number in 2..4 {
             count(&store, &batch(number, NOON, &[(id, &agents[1], 1)])).await;
             sum(&store).await;
         }
-        assert_eq!(breakdown(&store, &by_browser).await, [row("agent1", 2, 2)]);
-    }
+        assert_eq!(
+            breakdown(&store, &by_browser).await,
+            [row("agent1", 2, 2)]
+        );
+    })
+    .await;
 }

@@ -108,43 +108,126 @@ pub(crate) fn row(value: &str, clicks: u64, people: u64) -> (String, u64, u64) {
 }
 
 #[tokio::test]
-async fn an_instance_that_sums_is_the_only_one() {
-    const LOCKS: [(&str, &str); 2] = [
-        (
-            "SELECT FROM click_detail_state FOR UPDATE",
-            "SELECT count(*) FROM click_detail_queue",
-        ),
-        (
-            "SELECT FROM locks WHERE name = 'owner series' FOR UPDATE",
-            "SELECT count(*) FROM owner_series_log",
-        ),
-    ];
+async fn an_instance_that_adds_sums_of_owners_up_is_the_only_one() {
     with_primary(async |primary, url| {
         let store = Store::of(primary);
         let owner = user(&store).await;
         let (_, id) = link(&store, owner).await;
         let known = class("example.com", "DE", false);
         let mut other = PgConnection::connect(&url).await.unwrap();
-        for (number, (lock, waiting)) in (1..).zip(LOCKS) {
-            count(&store, &batch(number, NOON, &[(id, &known, 1)])).await;
-            let mut locked = other.begin().await.unwrap();
-            sqlx::query(lock).execute(&mut *locked).await.unwrap();
-            sum(&store).await;
-            let left: i64 = sqlx::query_scalar(waiting)
-                .fetch_one(&mut *locked)
-                .await
-                .unwrap();
-            assert_eq!(left, 1, "{lock}");
-            locked.rollback().await.unwrap();
-            sum(&store).await;
-            let left: i64 = sqlx::query_scalar(waiting)
-                .fetch_one(&mut other)
-                .await
-                .unwrap();
-            assert_eq!(left, 0, "{lock}");
-        }
+        count(&store, &batch(1, NOON, &[(id, &known, 1)])).await;
+        let mut locked = other.begin().await.unwrap();
+        sqlx::query("SELECT FROM locks WHERE name = 'owner series' FOR UPDATE")
+            .execute(&mut *locked)
+            .await
+            .unwrap();
+        sum(&store).await;
         let of_link = query(ClicksOf::Link(id), Dimension::Country);
-        assert_eq!(breakdown(&store, &of_link).await, [row("DE", 2, 2)]);
+        let of_owner = query(ClicksOf::Owner(owner.user), Dimension::Country);
+        assert_eq!(breakdown(&store, &of_link).await, [row("DE", 1, 1)]);
+        assert_eq!(breakdown(&store, &of_owner).await, []);
+        locked.rollback().await.unwrap();
+        sum(&store).await;
+        assert_eq!(breakdown(&store, &of_owner).await, [row("DE", 1, 1)]);
+        let left: i64 = sqlx::query_scalar("SELECT count(*) FROM owner_series_log")
+            .fetch_one(&mut other)
+            .await
+            .unwrap();
+        assert_eq!(left, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn classes_that_another_merge_has_locked_are_passed_over() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let known = class("example.com", "DE", false);
+        let mut other = PgConnection::connect(&url).await.unwrap();
+        count(&store, &batch(1, NOON, &[(id, &known, 1)])).await;
+        let mut locked = other.begin().await.unwrap();
+        sqlx::query("SELECT FROM click_parts WHERE band = -1 FOR UPDATE")
+            .execute(&mut *locked)
+            .await
+            .unwrap();
+        count(&store, &batch(2, NOON, &[(id, &known, 10)])).await;
+        sum(&store).await;
+        let of_link = query(ClicksOf::Link(id), Dimension::Country);
+        assert_eq!(breakdown(&store, &of_link).await, [row("DE", 10, 10)]);
+        locked.rollback().await.unwrap();
+        sum(&store).await;
+        assert_eq!(breakdown(&store, &of_link).await, [row("DE", 11, 11)]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_day_that_another_merge_begins_at_the_same_time_has_the_clicks_of_both() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        let known = class("example.com", "DE", true);
+        let mut other = PgConnection::connect(&url).await.unwrap();
+        count(&store, &batch(1, NOON, &[(id, &known, 1)])).await;
+        let mut begun = other.begin().await.unwrap();
+        sqlx::query("INSERT INTO class_days (day, whose, bots, ended, quarters) VALUES ($1, $2, '', '', '')")
+            .bind(i32::try_from(DAY).unwrap())
+            .bind(id.number())
+            .execute(&mut *begun)
+            .await
+            .unwrap();
+        let merging = tokio::spawn({
+            let store = store.clone();
+            async move { sum(&store).await }
+        });
+        let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))";
+        while sqlx::query_scalar::<_, i64>(waits).fetch_one(&mut *begun).await.unwrap() == 0 {
+            tokio::task::yield_now().await;
+        }
+        begun.commit().await.unwrap();
+        merging.await.unwrap();
+        sum(&store).await;
+        for of in [ClicksOf::Link(id), ClicksOf::Owner(owner.user)] {
+            let found = breakdown(&store, &query(of, Dimension::Country)).await;
+            assert_eq!(found, [row("DE", 1, 0)]);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_merges_of_the_same_links_lose_no_click() {
+    with_primary(async |primary, _| {
+        let store = Store::of(primary);
+        let owner = user(&store).await;
+        let mut links = Vec::new();
+        for _ in 0..20 {
+            links.push(link(&store, owner).await.1);
+        }
+        let classes = [
+            class("a.example", "DE", false),
+            class("b.example", "FR", true),
+        ];
+        for number in 1..=300 {
+            let class = &classes[usize::try_from(number % 2).unwrap()];
+            let interval = NOON + i64::try_from(number % 5).unwrap();
+            let parts: Vec<_> = links.iter().map(|link| (*link, class, 1)).collect();
+            count(&store, &batch(number, interval, &parts)).await;
+        }
+        tokio::join!(sum(&store), sum(&store), sum(&store));
+        sum(&store).await;
+        for id in links {
+            let mut found = breakdown(&store, &query(ClicksOf::Link(id), Dimension::Country)).await;
+            found.sort();
+            assert_eq!(found, [row("DE", 150, 150), row("FR", 150, 0)]);
+        }
+        let of_owner = query(ClicksOf::Owner(owner.user), Dimension::Bot);
+        let mut found = breakdown(&store, &of_owner).await;
+        found.sort();
+        assert_eq!(found, [row("false", 3_000, 3_000), row("true", 3_000, 0)]);
     })
     .await;
 }
@@ -245,7 +328,7 @@ both_stores! {
             }
         }
         let before = Interval::from_number(DAY + 96);
-        assert_eq!(store.details.prune_details(before, 100).await.unwrap(), 8, "four intervals of the link and of its owner");
+        assert_eq!(store.details.prune_details(before, 100).await.unwrap(), 4, "two days of the link and of its owner");
         let mut asked = query(ClicksOf::Link(id), Dimension::Country);
         assert_eq!(breakdown(&store, &asked).await, [row("DE", 111_111, 111_111)]);
         asked.range = Interval::from_number(DAY)..Interval::from_number(DAY + 96);
@@ -308,9 +391,8 @@ both_stores! {
         while store.details.remove_details_of_deleted(100).await.unwrap() {}
         store
             .by_hand(
-                "INSERT INTO deleted_details (link_id, owner_id) SELECT 1, 1 WHERE EXISTS (SELECT 1 FROM link_details)
-                 OR EXISTS (SELECT 1 FROM link_detail_days) OR EXISTS (SELECT 1 FROM owner_details)
-                 OR EXISTS (SELECT 1 FROM owner_detail_days) OR EXISTS (SELECT 1 FROM link_bots)",
+                "INSERT INTO deleted_details (link_id, owner_id) SELECT 1, 1 WHERE EXISTS (SELECT 1 FROM class_days)
+                 OR EXISTS (SELECT 1 FROM class_quarters)",
             )
             .await;
         assert!(!store.details.remove_details_of_deleted(100).await.unwrap());

@@ -12,8 +12,12 @@ import sqlite3
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
-QUARTERS_A_DAY = 96
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from testbed.class_days import QUARTERS_A_DAY, packed_bots, packed_classes, packed_quarters  # noqa: E402
+
 DAYS = 75
 REFERRERS = {"": 30, "news.ycombinator.com": 17, "google.com": 15, "linkedin.com": 9, "t.co": 8, "example.com": 7, "reddit.com": 5,
              "duckduckgo.com": 3, "bsky.app": 3, "mastodon.social": 2, "github.com": 2}
@@ -29,6 +33,7 @@ def main() -> None:
     database = sqlite3.connect(sys.argv[1])
     now = int(time.time()) // 900
     links = [row[0] for row in database.execute("SELECT id FROM links ORDER BY id")]
+    days: dict[int, Counter] = {}
     for place, link in enumerate(links):
         series = clicks_of(chance, scale=6 / (1 + place) ** 1.2, now=now)
         newest = max(series)
@@ -43,37 +48,51 @@ def main() -> None:
             " ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks",
             [(interval, clicks, link) for interval, clicks in series.items()],
         )
-        visitors_of(random.Random(place), database, link, series)
+        visitors_of(random.Random(place), database, link, series, days)
+    numbers = database.execute("SELECT id FROM click_classes WHERE bot = 'true'")
+    bots_ids = {number for (number,) in numbers}
+    for owner, sums in days.items():
+        write_days(database, -owner, sums, bots_ids)
     database.commit()
 
 
-def visitors_of(chance: random.Random, database: sqlite3.Connection, link: int, series: dict[int, int]) -> None:
-    """Gives each click a class, and adds the sums by the interval and by the day, of the link and of its owner."""
+def visitors_of(chance: random.Random, database: sqlite3.Connection, link: int, series: dict[int, int],
+                days: dict[int, Counter]) -> None:
+    """Gives each click a class, in the days of the link and in those of its owner."""
     def some(weights: dict, clicks: int) -> list:
         return chance.choices(list(weights), list(weights.values()), k=clicks)
 
     (owner,) = database.execute("SELECT owner_id FROM links WHERE id = ?", (link,)).fetchone()
-    sums, days, bots = Counter(), Counter(), Counter()
+    sums = Counter()
     for interval, clicks in series.items():
         visitors = zip(some(REFERRERS, clicks), some(COUNTRIES, clicks), some(AGENTS, clicks), strict=True)
-        for referrer, country, agent in visitors:
-            values = (referrer, country, *agent)
-            sums[interval, values] += 1
-            days[interval - interval % QUARTERS_A_DAY, values] += 1
-            bots[interval] += agent[-1] == "true"
-    classes = [(*values,) for _, values in days]
+        sums.update((interval, (referrer, country, *agent)) for referrer, country, agent in visitors)
     columns = "referrer, country, browser, os, device, bot"
-    database.executemany(f"INSERT OR IGNORE INTO click_classes ({columns}) VALUES (?, ?, ?, ?, ?, ?)", classes)
+    database.executemany(
+        f"INSERT OR IGNORE INTO click_classes ({columns}) VALUES (?, ?, ?, ?, ?, ?)", {values for _, values in sums})
     ids = {tuple(values): number for number, *values in database.execute(f"SELECT id, {columns} FROM click_classes")}
-    tables = ((sums, "link_details", "owner_details"), (days, "link_detail_days", "owner_detail_days"))
-    for kept, of_links, of_owners in tables:
-        for table, key, of in ((of_links, "link_id", link), (of_owners, "owner_id", owner)):
-            rows = [(of, at, ids[values], clicks) for (at, values), clicks in kept.items()]
-            database.executemany(
-                f"INSERT INTO {table} ({key}, at, class_id, clicks) VALUES (?, ?, ?, ?)"
-                f" ON CONFLICT ({key}, at, class_id) DO UPDATE SET clicks = clicks + excluded.clicks", rows)
-    rows = [(link, interval, clicks) for interval, clicks in bots.items() if clicks > 0]
-    database.executemany("INSERT INTO link_bots (link_id, interval, clicks) VALUES (?, ?, ?)", rows)
+    bots_ids = {number for values, number in ids.items() if values[-1] == "true"}
+    of_owner = days.setdefault(owner, Counter())
+    of_link = Counter({(interval, ids[values]): clicks for (interval, values), clicks in sums.items()})
+    of_owner.update(of_link)
+    write_days(database, link, of_link, bots_ids)
+
+
+def write_days(database: sqlite3.Connection, whose: int, sums: Counter, bots_ids: set[int]) -> None:
+    """Writes days whose quarters have all left their row."""
+    days: dict[int, dict[int, dict[int, int]]] = {}
+    for (interval, number), clicks in sums.items():
+        day = interval - interval % QUARTERS_A_DAY
+        days.setdefault(day, {}).setdefault(interval - day, {})[number] = clicks
+    for day, quarters in days.items():
+        whole, bots = Counter(), Counter()
+        for quarter, clicks in quarters.items():
+            whole.update(clicks)
+            bots.update({quarter: sum(clicks[number] for number in clicks.keys() & bots_ids)})
+        row = (day, whose, packed_bots(+bots), packed_classes(whole))
+        database.execute("INSERT INTO class_days (day, whose, bots, ended, quarters) VALUES (?, ?, ?, ?, x'')", row)
+        database.execute(
+            "INSERT INTO class_quarters (day, whose, quarters) VALUES (?, ?, ?)", (day, whose, packed_quarters(quarters)))
 
 
 def clicks_of(chance: random.Random, scale: float, now: int) -> dict[int, int]:

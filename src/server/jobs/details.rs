@@ -12,9 +12,10 @@ use crate::shared_redis::{RedisShard, RedisShards};
 use crate::store::{Details, Store, StoreError};
 use crate::telemetry::throttle::FailureLog;
 
-/// The pause between two sums, as a multiple of what a sum takes: a busy link costs a write for each class and sum, so sums that
-/// have much to do are rare.
+/// The pause between two sums, as a multiple of what a sum takes: each one writes the days of a busy link anew, so sums that have much
+/// to do are rare. Parts that wait in Postgres keep flushes waiting, so they are merged as often as counts are.
 const PAUSE_PER_SUM: u32 = 10;
+const PAUSE_PER_MERGE: u32 = 1;
 
 /// Bounds of that pause. With little to do, classes are summed half a second after their clicks are written back.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
@@ -22,17 +23,12 @@ const USUAL_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Bounds of the pause after each step of a sum, as multiples of its duration. Postgres has half of the time for other work at
-/// least. Where sums delay redirects, the write-back of counts comes first.
+/// least.
 const SHORTEST_PAUSE: f64 = 1.0;
 const LONGEST_PAUSE: f64 = 8.0;
 
 /// After how long a sum goes on without pauses where it is SQLite's: its steps are short, and what waits for them grows.
 const PATIENCE: Duration = Duration::from_secs(4);
-
-/// How often a sum looks whether a flush is still under way, and how long it waits for one in all: that of a Redis which is away
-/// may be under way for hours.
-const FLUSH_POLL: Duration = Duration::from_millis(100);
-const FLUSH_WAIT: Duration = Duration::from_mins(1);
 
 /// Pause between two removals.
 const REMOVAL_PAUSE: Duration = Duration::from_mins(1);
@@ -57,13 +53,7 @@ pub(super) async fn run_sums(
             } else {
                 Pace::within(0.0..=LONGEST_PAUSE).with_patience(PATIENCE)
             };
-            let mut waited = Duration::ZERO;
             loop {
-                // Sums cost the database more than the flush that they would be beside.
-                while redis.is_some() && waited < FLUSH_WAIT && store.is_flush_under_way().await? {
-                    sleep(FLUSH_POLL).await;
-                    waited += FLUSH_POLL;
-                }
                 let started = Instant::now();
                 let are_more = store.details.sum_details(rows_per_day).await?;
                 summing += started.elapsed();
@@ -82,14 +72,19 @@ pub(super) async fn run_sums(
             }
         };
         failures.note(&summed.await);
-        sleep(pause_after(summing, flush_interval)).await;
+        let pause = if store.has_one_process() {
+            summing * PAUSE_PER_SUM
+        } else {
+            summing * PAUSE_PER_MERGE
+        };
+        sleep(bounded(pause, flush_interval)).await;
     }
 }
 
-/// The pause after a sum that kept the database busy for this time.
-fn pause_after(summing: Duration, flush_interval: Duration) -> Duration {
+/// Within the bounds of a pause.
+fn bounded(pause: Duration, flush_interval: Duration) -> Duration {
     let shortest = (flush_interval / 2).clamp(MIN_PAUSE, USUAL_PAUSE);
-    (summing * PAUSE_PER_SUM).clamp(shortest, MAX_PAUSE)
+    pause.clamp(shortest, MAX_PAUSE)
 }
 
 pub(super) async fn run_removals(details: Arc<dyn Details>, clock: Arc<dyn Clock>, days: u32) {
@@ -116,8 +111,8 @@ mod tests {
     #[test]
     fn the_pause_is_half_a_second_unless_sums_keep_the_database_busy() {
         let pause = |millis| {
-            let summing = Duration::from_millis(millis);
-            pause_after(summing, Duration::from_secs(1)).as_millis()
+            let pause = PAUSE_PER_SUM * Duration::from_millis(millis);
+            bounded(pause, Duration::from_secs(1)).as_millis()
         };
         assert_eq!([0, 50, 300, 5_000].map(pause), [500, 500, 3_000, 10_000]);
     }

@@ -3,39 +3,51 @@
 use async_trait::async_trait;
 
 use super::PostgresStore;
-use super::clicks::columns;
+use super::clicks::{columns, insert_classes};
+use super::session::Session;
 use crate::domain::LinkId;
-use crate::store::click_rows;
 use crate::store::rows::{self, signed};
 use crate::store::{ClickBatch, ClickLimits, Grant, LinkClicks, StoreError};
 
-/// Links, and of each how many clicks are granted and left.
-type GrantsRow = (Vec<i64>, Vec<i64>, Vec<Option<i64>>);
+/// Links, of each how many clicks are granted and left, and whether they were granted now.
+type GrantsRow = (Vec<i64>, Vec<i64>, Vec<Option<i64>>, bool);
 
 #[async_trait]
 impl ClickLimits for PostgresStore {
     async fn grant(&self, batch: &ClickBatch) -> Result<Vec<(LinkId, Grant)>, StoreError> {
         let (links, clicks) = columns(batch.clicks.iter().map(LinkClicks::of_link));
-        let granted: Vec<GrantsRow> = self
-            .pool
-            .run_with_priority(async |session| {
-                sqlx::query_as(
-                    "SELECT link_ids, clicks, clicks_left FROM grant_clicks($1, $2, $3, $4, $5, $6)",
-                )
-                .bind(batch.recorder.cast_signed())
-                .bind(batch.number.cast_signed())
-                .bind(links)
-                .bind(clicks)
-                .bind(batch.interval.number())
-                .bind(click_rows::packed(&batch.details))
-                .fetch_all(session)
-                .await
-            })
+        let grant = async |session: &mut Session| {
+            let granted: Vec<GrantsRow> = sqlx::query_as(
+                "SELECT link_ids, clicks, clicks_left, is_new FROM grant_clicks($1, $2, $3, $4, $5)",
+            )
+            .bind(batch.recorder.cast_signed())
+            .bind(batch.number.cast_signed())
+            .bind(&links)
+            .bind(&clicks)
+            .bind(batch.interval.number())
+            .fetch_all(&mut *session)
             .await?;
-        let (links, clicks, left) = rows::written(granted).unwrap_or_default();
-        links
+            let (links, clicks, left, is_new) = rows::written(granted).unwrap_or_default();
+            let granted: Vec<_> = links
+                .into_iter()
+                .zip(clicks.into_iter().zip(left))
+                .collect();
+            if is_new && !batch.details.is_empty() {
+                let clicks = granted.iter().filter_map(|(link, (clicks, _))| {
+                    Some((LinkId::parse(*link)?, clicks.unsigned_abs()))
+                });
+                let details = batch.details.fitted_to(&clicks.collect::<Vec<_>>());
+                insert_classes(session, &details, batch.interval).await?;
+            }
+            Ok(granted)
+        };
+        let granted = if batch.details.is_empty() {
+            self.pool.run_with_priority(grant).await?
+        } else {
+            self.pool.transaction(grant).await?
+        };
+        granted
             .into_iter()
-            .zip(clicks.into_iter().zip(left))
             .map(|(link, (clicks, left))| Ok((rows::link_id(link)?, Grant::of_row(clicks, left))))
             .collect()
     }

@@ -252,10 +252,8 @@ impl PostgresStore {
             .run_with_priority(async |session| {
                 sqlx::query(
                     "WITH batch AS MATERIALIZED (SELECT is_new FROM is_new_batch($1, $2) AS is_new WHERE is_new),
-                     queued AS (
-                         INSERT INTO click_detail_queue (interval, details) SELECT $3, $8 FROM batch WHERE $8::bytea IS NOT NULL
-                     )
-                     SELECT insert_parts('', 0, $3, $4, $5, $6, $7, $9) FROM batch",
+                     classes AS (SELECT insert_classes('', 0, $3, $8) FROM batch)
+                     SELECT insert_parts('', 0, $3, $4, $5, $6, $7, $9), (SELECT count(*) FROM classes) FROM batch",
                 )
                 .bind(batch.recorder.cast_signed())
                 .bind(batch.number.cast_signed())
@@ -285,6 +283,20 @@ pub(in crate::store) async fn count_clicks(
         .bind(links)
         .bind(counts)
         .bind(interval.number())
+        .execute(session)
+        .await?;
+    Ok(())
+}
+
+/// Adds the classes of clicks of one interval that are counted in this transaction.
+pub(in crate::store) async fn insert_classes(
+    session: &mut Session,
+    details: &ClickDetails,
+    interval: Interval,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("SELECT insert_classes('', 0, $1, $2)")
+        .bind(interval.number())
+        .bind(click_rows::packed(details))
         .execute(session)
         .await?;
     Ok(())

@@ -2,15 +2,17 @@
 
 use super::{OpenError, StoreSettings};
 
+mod class_days;
+mod class_ids;
 mod click_limits;
 mod clicks;
-mod detail_lock;
-mod detail_room;
 mod details;
 mod history;
+mod merged_classes;
 mod migrate;
 mod owner_series;
 mod parts;
+mod parts_per_step;
 mod pool;
 mod removed_details;
 mod replica;
@@ -19,9 +21,11 @@ mod series;
 mod server;
 pub(super) mod session;
 
+use class_ids::RememberedClasses;
+use parts_per_step::PartsPerStep;
 use pool::Pool;
 
-pub(super) use clicks::{count_clicks, written_clicks};
+pub(super) use clicks::{count_clicks, insert_classes, written_clicks};
 pub(super) use history::{CHECKS, unchecked};
 pub(super) use seen::Seen;
 
@@ -33,6 +37,8 @@ pub struct PostgresStore {
     pub(super) pool: Pool,
     pub(super) installation: String,
     pub(super) seen: Seen,
+    classes: RememberedClasses,
+    class_parts_per_step: PartsPerStep,
 }
 
 impl PostgresStore {
@@ -54,6 +60,8 @@ impl PostgresStore {
             pool,
             installation,
             seen: Seen::default(),
+            classes: RememberedClasses::default(),
+            class_parts_per_step: PartsPerStep::default(),
         })
     }
 }

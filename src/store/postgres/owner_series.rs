@@ -1,9 +1,11 @@
 //! Sums over all links of an owner, in Postgres.
 //!
-//! Each writer that changes the clicks of links adds a row to `owner_series_log` for each owner and interval, in the same
-//! transaction. So writers of one owner never wait for each other. A job adds the rows up in `owner_series`; a sum is read from both
+//! Each writer that changes the clicks of links, or their classes, adds a row to `owner_series_log` for each owner and interval, in the
+//! same transaction. So writers of one owner never wait for each other. A job adds the rows up in `owner_series`; a sum is read from both
 //! tables in one snapshot, and is exact at every moment.
 
+use super::class_ids::RememberedClasses;
+use super::merged_classes::add_to_owners;
 use super::session::Session;
 
 /// Rows of the log that are added up in one transaction.
@@ -29,37 +31,52 @@ macro_rules! points_of_owner {
 
 pub(super) use points_of_owner;
 
-/// Those of known bots among them.
-pub(super) const BOTS: &str = "SELECT interval::bigint, n FROM (
-         SELECT interval, coalesce(summed.bots, 0) + coalesce(logged.bots, 0) AS n
-         FROM (
-             SELECT interval, bots FROM owner_series WHERE owner_id = $1 AND interval >= $3 AND interval < $4
-         ) AS summed
-         FULL JOIN (
-             SELECT interval, sum(n)::bigint AS bots FROM (
-                 SELECT interval, bots AS n FROM owner_series_log WHERE owner_id = $1 AND interval >= $3 AND interval < $4
-                 UNION ALL
-                 SELECT interval, -clicks FROM deleted_details JOIN link_bots USING (link_id)
-                 WHERE owner_id = $1 AND interval >= $3 AND interval < $4
-             ) AS parts GROUP BY interval
-         ) AS logged USING (interval)
-     ) AS points
-     WHERE n > 0 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)";
+/// Rows, and owners, intervals and packed classes of those that have classes.
+type SummedRow = (
+    i64,
+    Option<Vec<i64>>,
+    Option<Vec<i32>>,
+    Option<Vec<Vec<u8>>>,
+);
 
-/// Adds rows of the log up; returns whether there are more. Another instance may be at it: the row is the lock.
-pub(super) async fn sum_log(session: &mut Session) -> Result<bool, sqlx::Error> {
+/// Whether no other instance changes the sums of owners now: the row is the lock. What this transaction writes may be lost in a crash:
+/// it is done again then.
+pub(super) async fn is_alone(session: &mut Session) -> Result<bool, sqlx::Error> {
     let is_alone: Option<bool> = sqlx::query_scalar(
         "SELECT true FROM locks, set_config('synchronous_commit', 'off', true)
          WHERE name = 'owner series' FOR UPDATE OF locks SKIP LOCKED",
     )
-    .fetch_optional(&mut *session)
+    .fetch_optional(session)
     .await?;
-    if !is_alone.unwrap_or_default() {
+    Ok(is_alone.unwrap_or_default())
+}
+
+/// Adds rows of the log up; returns whether there are more.
+pub(super) async fn sum_log(
+    session: &mut Session,
+    remembered: &RememberedClasses,
+) -> Result<bool, sqlx::Error> {
+    if !is_alone(session).await? {
         return Ok(false);
     }
-    let rows: i64 = sqlx::query_scalar("SELECT sum_owner_series_log($1)")
-        .bind(ROWS_PER_STEP)
-        .fetch_one(session)
-        .await?;
+    sum_some(session, remembered).await
+}
+
+/// The same for the instance that is alone.
+pub(super) async fn sum_some(
+    session: &mut Session,
+    remembered: &RememberedClasses,
+) -> Result<bool, sqlx::Error> {
+    let (rows, owners, intervals, classes): SummedRow = sqlx::query_as(
+        "SELECT row_count, owners, intervals, classes_of FROM sum_owner_series_log($1)",
+    )
+    .bind(ROWS_PER_STEP)
+    .fetch_one(&mut *session)
+    .await?;
+    if let (Some(owners), Some(intervals), Some(classes)) = (owners, intervals, classes) {
+        let logged = owners.into_iter().zip(intervals).zip(classes);
+        let logged = logged.map(|((owner, interval), classes)| (owner, interval, classes));
+        add_to_owners(session, remembered, logged.collect()).await?;
+    }
     Ok(rows == ROWS_PER_STEP)
 }

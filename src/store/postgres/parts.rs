@@ -102,10 +102,12 @@ impl PostgresStore {
 }
 
 async fn bands_with_parts(session: &mut Session) -> Result<Vec<i64>, sqlx::Error> {
-    sqlx::query_scalar("SELECT band FROM click_parts GROUP BY band ORDER BY band LIMIT $1")
-        .bind(BANDS_PER_ROUND)
-        .fetch_all(session)
-        .await
+    sqlx::query_scalar(
+        "SELECT band FROM click_parts WHERE band >= 0 GROUP BY band ORDER BY band LIMIT $1",
+    )
+    .bind(BANDS_PER_ROUND)
+    .fetch_all(session)
+    .await
 }
 
 /// Returns how many links and clicks were merged, and whether there are more of these bands. A merge need not be durable: a crash that

@@ -1,42 +1,74 @@
-//! Removal of the classes of deleted links and accounts in Postgres, in steps.
+//! Removal of classes that are not kept any more, and of those of deleted links and accounts, in Postgres, in steps.
 
-use super::detail_lock::is_alone;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::class_days::{DayRow, Reader, packed_day, write};
+use super::class_ids::RememberedClasses;
+use super::owner_series::{is_alone, sum_some};
 use super::session::Session;
+use crate::store::class_day::{OfClasses, parse_quarters};
+use crate::store::class_merge::{ClassReader, make_up, parsed, read_days};
+use crate::store::summing::{DayOf, Days};
 
-/// How long a deleted link's rows stay: no summing takes so long that saw the link.
+/// How long a deleted link's rows stay: no merge takes so long that saw the link.
 const REMOVED_AFTER_MICROS: i64 = 60_000_000;
 
-/// Removes rows of intervals or days of deleted links, and subtracts them from the sums of their owners.
-macro_rules! remove {
-    ($of_links:literal, $of_owners:literal) => {
-        concat!(
-            "WITH gone AS (
-                 DELETE FROM ", $of_links, " WHERE (link_id, at, class_id) IN (
-                     SELECT link_id, at, class_id FROM ", $of_links, " WHERE link_id = ANY ($1) LIMIT $2)
-                 RETURNING link_id, at, class_id, clicks
-             ),
-             less AS (
-                 UPDATE ", $of_owners, " AS sums SET clicks = sums.clicks - of_owner.clicks FROM (
-                     SELECT owner_id, at, class_id, sum(clicks)::bigint AS clicks FROM gone JOIN deleted_details USING (link_id)
-                     GROUP BY owner_id, at, class_id
-                 ) AS of_owner
-                 WHERE sums.owner_id = of_owner.owner_id AND sums.at = of_owner.at AND sums.class_id = of_owner.class_id
-             )
-             SELECT count(*) FROM gone"
-        )
+/// The quarters of a day that have left its row.
+type Left = BTreeMap<DayOf, Vec<(u8, OfClasses)>>;
+
+/// Sums the quarters of up to `limit` days before this one: a day is kept as a whole for ever. Returns how many rows were changed.
+pub(super) async fn prune(
+    session: &mut Session,
+    remembered: &RememberedClasses,
+    before: i32,
+    limit: i64,
+) -> Result<u64, sqlx::Error> {
+    if !is_alone(session).await? {
+        return Ok(0);
+    }
+    let days: Vec<(i32, i64)> = sqlx::query_as(
+        "SELECT day, whose FROM class_days
+         WHERE (day, whose) > (SELECT day, whose FROM class_days_pruned) AND day < $1 ORDER BY day, whose LIMIT $2 FOR UPDATE",
+    )
+    .bind(before)
+    .bind(limit)
+    .fetch_all(&mut *session)
+    .await?;
+    let Some((last_day, last)) = days.last() else {
+        return Ok(0);
     };
+    sqlx::query(
+        "WITH gone AS (DELETE FROM class_quarters WHERE (day, whose) <= ($1, $2)) UPDATE class_days_pruned SET day = $1, whose = $2",
+    )
+        .bind(last_day)
+        .bind(last)
+        .execute(&mut *session)
+        .await?;
+    let count = days.len() as u64;
+    let remembered = &remembered.of_server(session).await?;
+    let mut ended = Days::new();
+    let mut reader = Reader::new(session, remembered);
+    read_days(&mut reader, &days.into_iter().collect(), &mut ended).await?;
+    for day in ended.values_mut() {
+        day.end_all();
+    }
+    let versions = reader.versions;
+    write(session, ended.into_iter().collect(), &versions).await?;
+    Ok(count)
 }
 
+/// Removes up to `limit` days of deleted links, and subtracts them from the days of their owners. Returns whether more may be left.
 pub(super) async fn remove_of_deleted(
     session: &mut Session,
+    remembered: &RememberedClasses,
     limit: i64,
 ) -> Result<bool, sqlx::Error> {
     if !is_alone(session).await? {
         return Ok(false);
     }
-    // Not before the account's own row is gone where that is deleted, too: its sums are removed with the last of its links.
-    let links: Vec<i64> = sqlx::query_scalar(
-        "SELECT link_id FROM deleted_details WHERE deleted_at < now_micros() - $1
+    // Not before the account's own row is gone if that is deleted, too: its days are removed with the last of its links.
+    let links: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT link_id, owner_id FROM deleted_details WHERE deleted_at < now_micros() - $1
          AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = owner_id) ORDER BY link_id LIMIT $2",
     )
     .bind(REMOVED_AFTER_MICROS)
@@ -46,45 +78,128 @@ pub(super) async fn remove_of_deleted(
     if links.is_empty() {
         return Ok(false);
     }
-    let mut removed = 0;
-    for statement in [
-        remove!("link_details", "owner_details"),
-        remove!("link_detail_days", "owner_detail_days"),
-        "WITH gone AS (
-             DELETE FROM link_bots WHERE (link_id, interval) IN
-                 (SELECT link_id, interval FROM link_bots WHERE link_id = ANY ($1) LIMIT $2)
-             RETURNING 1
-         )
-         SELECT count(*) FROM gone",
-        "WITH gone AS (
-             DELETE FROM owner_details WHERE (owner_id, at, class_id) IN (
-                 SELECT owner_id, at, class_id FROM owner_details
-                 WHERE owner_id IN (SELECT owner_id FROM deleted_details WHERE link_id = ANY ($1))
-                   AND NOT EXISTS (SELECT FROM users WHERE id = owner_id) LIMIT $2)
-             RETURNING 1
-         )
-         SELECT count(*) FROM gone",
-        "WITH gone AS (
-             DELETE FROM owner_detail_days WHERE (owner_id, at, class_id) IN (
-                 SELECT owner_id, at, class_id FROM owner_detail_days
-                 WHERE owner_id IN (SELECT owner_id FROM deleted_details WHERE link_id = ANY ($1))
-                   AND NOT EXISTS (SELECT FROM users WHERE id = owner_id) LIMIT $2)
-             RETURNING 1
-         )
-         SELECT count(*) FROM gone",
-    ] {
-        let gone: i64 = sqlx::query_scalar(statement)
-            .bind(&links)
-            .bind(limit)
-            .fetch_one(&mut *session)
-            .await?;
-        removed += gone;
+    // What these links got has to be in the days of their owners first.
+    if sum_some(session, remembered).await? {
+        return Ok(true);
     }
+    let owners: HashMap<i64, i64> = links.into_iter().collect();
+    let noted: Vec<i64> = owners.keys().copied().collect();
+    let links: Vec<i64> = noted.iter().copied().filter(|link| *link > 0).collect();
+    let mut removed = remove_links(session, remembered, &owners, &links, limit).await?;
+    let owners: BTreeSet<i64> = owners.into_values().collect();
+    removed += remove_accounts(session, owners.into_iter().collect(), limit).await?;
     if removed == 0 {
         sqlx::query("DELETE FROM deleted_details WHERE link_id = ANY ($1)")
-            .bind(links)
+            .bind(noted)
             .execute(session)
             .await?;
     }
     Ok(true)
+}
+
+/// Returns how many days were removed.
+async fn remove_links(
+    session: &mut Session,
+    remembered: &RememberedClasses,
+    owners: &HashMap<i64, i64>,
+    links: &[i64],
+    limit: i64,
+) -> Result<usize, sqlx::Error> {
+    let gone: Vec<DayRow> = sqlx::query_as(
+        "DELETE FROM class_days WHERE ctid = ANY (ARRAY(
+             SELECT class_days.ctid FROM unnest($1::bigint[]) AS link (id) CROSS JOIN class_days_between(0, 2147483647) AS between (at)
+             CROSS JOIN LATERAL (SELECT class_days.ctid FROM class_days WHERE day = at AND whose = link.id LIMIT 1) AS class_days LIMIT $2))
+         RETURNING day, whose, bots, ended, quarters",
+    )
+    .bind(links)
+    .bind(limit)
+    .fetch_all(&mut *session)
+    .await?;
+    let (days, whose): (Vec<i32>, Vec<i64>) = gone.iter().map(|row| (row.0, row.1)).unzip();
+    let quarters: Vec<(i32, i64, Vec<u8>)> = sqlx::query_as(
+        "DELETE FROM class_quarters USING unnest($1::integer[], $2::bigint[]) AS gone (day, whose)
+         WHERE class_quarters.day = gone.day AND class_quarters.whose = gone.whose
+         RETURNING class_quarters.day, class_quarters.whose, quarters",
+    )
+    .bind(days)
+    .bind(whose)
+    .fetch_all(&mut *session)
+    .await?;
+    let mut left = Left::new();
+    for (day, whose, packed) in quarters {
+        let quarters = parse_quarters(&packed)
+            .ok_or_else(|| sqlx::Error::Decode("quarters of a day are invalid".into()))?;
+        let of_day = left.entry((day, whose)).or_default();
+        of_day.extend(
+            quarters
+                .into_iter()
+                .map(|(quarter, classes)| (quarter, classes.into_iter().collect())),
+        );
+    }
+    let count = gone.len();
+    let gone: Vec<_> = gone.into_iter().map(packed_day).collect();
+    let of_owner = |(day, link): DayOf| Some((day, -owners.get(&link)?));
+    let asked = gone.iter().filter_map(|(day, _)| of_owner(*day)).collect();
+    let remembered = &remembered.of_server(session).await?;
+    let mut days = Days::new();
+    let mut reader = Reader::new(session, remembered);
+    read_days(&mut reader, &asked, &mut days).await?;
+    for (day, packed) in gone {
+        if let Some(of_owner) = of_owner(day) {
+            let left = left.get(&day).map(Vec::as_slice);
+            days.entry(of_owner)
+                .or_default()
+                .subtract(&parsed(&packed), left);
+        }
+    }
+    make_up(&mut reader, &mut days).await?;
+    let pruned = reader.pruned().await?;
+    let versions = reader.versions;
+    for (_, day) in days.iter_mut().filter(|(key, _)| **key <= pruned) {
+        day.end_all();
+    }
+    let (empty, rest): (Days, Days) = days.into_iter().partition(|(_, day)| day.is_empty());
+    write(session, rest.into_iter().collect(), &versions).await?;
+    let (days, whose): (Vec<i32>, Vec<i64>) = empty.into_keys().unzip();
+    sqlx::query(
+        "DELETE FROM class_days USING unnest($1::integer[], $2::bigint[]) AS empty (day, whose)
+         WHERE class_days.day = empty.day AND class_days.whose = empty.whose",
+    )
+    .bind(days)
+    .bind(whose)
+    .execute(session)
+    .await?;
+    Ok(count)
+}
+
+/// Removes days of those accounts that are deleted; returns how many.
+async fn remove_accounts(
+    session: &mut Session,
+    owners: Vec<i64>,
+    limit: i64,
+) -> Result<usize, sqlx::Error> {
+    let removed: i64 = sqlx::query_scalar(
+        "WITH gone AS MATERIALIZED (
+             SELECT -id AS account FROM unnest($1::bigint[]) AS owner (id) WHERE NOT EXISTS (SELECT FROM users WHERE users.id = owner.id)
+         ),
+         days AS (
+             DELETE FROM class_days WHERE ctid = ANY (ARRAY(
+                 SELECT class_days.ctid FROM gone CROSS JOIN class_days_between(0, 2147483647) AS between (at)
+                 CROSS JOIN LATERAL (SELECT class_days.ctid FROM class_days WHERE day = at AND whose = account LIMIT 1) AS class_days LIMIT $2))
+             RETURNING 1
+         ),
+         quarters AS (
+             DELETE FROM class_quarters WHERE ctid = ANY (ARRAY(
+                 SELECT class_quarters.ctid FROM gone CROSS JOIN class_days_between(0, 2147483647) AS between (at)
+                 CROSS JOIN LATERAL (SELECT class_quarters.ctid FROM class_quarters WHERE day = at AND whose = account LIMIT $2) AS class_quarters
+                 LIMIT $2))
+             RETURNING 1
+         )
+         SELECT (SELECT count(*) FROM days) + (SELECT count(*) FROM quarters)",
+    )
+    .bind(owners)
+    .bind(limit)
+    .fetch_one(session)
+    .await?;
+    Ok(usize::try_from(removed).unwrap_or(usize::MAX))
 }

@@ -18,9 +18,7 @@ const SERIES: &str = concat!(
     UNION ALL
     SELECT 5, at, clicks FROM unnest($1) AS asked (id) CROSS JOIN LATERAL (
         SELECT at, clicks FROM merged_points(asked.id, $6) UNION ALL SELECT at, clicks FROM points_in_parts(asked.id)
-    ) AS points WHERE at >= $6 AND at < $7 AND (SELECT true FROM links WHERE links.id = asked.id)
-    UNION ALL
-    SELECT 6, interval, clicks FROM link_bots WHERE link_id = ANY ($1) AND interval >= $6 AND interval < $7"
+    ) AS points WHERE at >= $6 AND at < $7 AND (SELECT true FROM links WHERE links.id = asked.id)"
 );
 
 /// Whether a row of `links` is one of those that are asked for.
@@ -83,6 +81,8 @@ impl Series for PostgresStore {
         flushes: Option<FlushesSeen<'_>>,
     ) -> Result<SeriesSnapshot, StoreError> {
         let seen = flushes.unwrap_or(FlushesSeen::NONE);
+        // Before the clicks, so that no bot is missing among them.
+        let bots = self.bots_of_link(link, &range).await?;
         let found = self.pool.run(async |session| {
             sqlx::query_as(SERIES)
                 .bind([link.number()])
@@ -95,7 +95,9 @@ impl Series for PostgresStore {
                 .fetch_all(session)
                 .await
         });
-        click_rows::series_snapshot(found.await?)
+        let mut snapshot = click_rows::series_snapshot(found.await?)?;
+        snapshot.bots = bots;
+        Ok(snapshot)
     }
 
     async fn owner_series(

@@ -1,80 +1,69 @@
 //! The rows of some sums of classes in SQLite: what they need to be known is read first, by a thread of low priority, so that the
 //! one writer, for which clicks wait, has nothing to do but to write.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use serde_json::json;
 use sqlx::SqliteConnection;
 
-use super::by_time::by_time;
-use super::detail_room::{known_classes, new_classes, room};
+use super::class_days::{DayRows, read_days, write_days};
+use super::class_ids::{ClassRow, classes, known_classes, new_classes};
 use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
-use crate::store::StoreError;
+use crate::store::class_day::PackedDay;
+use crate::store::class_merge::{ClassReader, merge, parsed, referrers_of};
+use crate::store::click_rows::packed;
 use crate::store::details::GROWTH_KEPT;
-use crate::store::summing::{DayOf, OfClass, Referrers, Sums};
+use crate::store::summing::{ClassIds, ClassesById, DayOf, OfClass, Referrers, Sums};
 
 /// How many classes and days are remembered. Beyond, all of them are forgotten, and read again when they are needed.
 const MAX_CLASSES: usize = 65_536;
-const MAX_DAYS_OF_LINKS: usize = 1_000;
-const MAX_DAYS_OF_OWNERS: usize = 100;
+const MAX_DAYS_OF_OWNERS: usize = 1_000;
+
+/// In how many intervals clicks were that are mostly summed together: a new one may just have begun.
+const INTERVALS_AT_ONCE: usize = 2;
 
 /// What was read for the steps before: only these steps add to it.
 #[derive(Default)]
 pub(super) struct Remembered {
-    classes: HashMap<ClickClass, i32>,
-    referrers_of_links: Referrers,
-    referrers_of_owners: Referrers,
+    classes: ClassIds,
+    /// Referrers of owners with those that their links got since, which are not in the owners' rows yet.
+    of_owners: Referrers,
+    growth: Option<BTreeMap<i32, i64>>,
+    pruned: Option<DayOf>,
 }
 
-/// Rows that are ready to be written, as JSON.
+impl Remembered {
+    /// Forgets what changes when the sums of owners are written, and when days are pruned.
+    pub(super) fn forget_days(&mut self) {
+        self.of_owners.clear();
+        self.pruned = None;
+    }
+}
+
+/// Rows that are ready to be written.
 pub(super) struct ClassRows {
-    /// `[link, …]`
-    links: String,
-    /// The first and the last of them.
-    range: (i64, i64),
-    classes: String,
-    growth: String,
-    growth_kept_from: Option<i32>,
-    tables: [String; 5],
+    days: DayRows,
+    classes: Vec<ClassRow>,
+    growth: Vec<(i32, i64)>,
+    /// What the owners of these links get, by interval.
+    of_owners: Vec<(i32, Vec<u8>)>,
     /// Clicks for whose class there was no room.
     pub(super) unclassified: u64,
 }
 
-/// Adds rows of [`by_time`] to a table whose key is a column of this name.
-macro_rules! add {
-    ($table:literal, $key:literal) => {
-        concat!(
-            "INSERT INTO ",
-            $table,
-            " (",
-            $key,
-            ", at, class_id, clicks)
-             SELECT CAST(pair.key AS INTEGER), CAST(times.key AS INTEGER), pair.value >> 39,
-                 (pair.value & 274877906943) << (38 * ((pair.value >> 38) & 1))
-             FROM json_each(?) AS times, json_each(times.value) AS pair WHERE true
-             ON CONFLICT (",
-            $key,
-            ", at, class_id) DO UPDATE SET clicks = clicks + excluded.clicks;"
-        )
-    };
-}
-
-/// Values are bound one after the other, through all of the statements.
+/// In one message to the connection's thread, with the first of the days: each message is two switches of threads. Values are bound one
+/// after the other, through all of the statements.
 const ADD: &str = concat!(
     "INSERT INTO click_classes (id, referrer, country, browser, os, device, bot)
      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6 FROM json_each(?);
      DELETE FROM click_detail_growth WHERE at < ?;
      INSERT INTO click_detail_growth SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true
-     ON CONFLICT (at) DO UPDATE SET new_rows = new_rows + excluded.new_rows;",
-    add!("link_details", "link_id"),
-    add!("link_detail_days", "link_id"),
-    add!("owner_details", "owner_id"),
-    add!("owner_detail_days", "owner_id"),
-    "INSERT INTO link_bots (link_id, interval, clicks)
-     SELECT CAST(pair.key AS INTEGER), CAST(times.key AS INTEGER), (pair.value & 274877906943) << (38 * ((pair.value >> 38) & 1))
-     FROM json_each(?) AS times, json_each(times.value) AS pair WHERE true
-     ON CONFLICT (link_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks"
+     ON CONFLICT (at) DO UPDATE SET new_rows = new_rows + excluded.new_rows;
+     INSERT INTO click_details_of_owners (interval, details)
+     SELECT column1, column2 FROM (VALUES (?, ?), (?, ?)) WHERE column2 IS NOT NULL;",
+    write_days!()
 );
 
 const OWNERS: &str = in_one_row!(
@@ -82,151 +71,209 @@ const OWNERS: &str = in_one_row!(
     "SELECT id, owner_id FROM links WHERE id IN (SELECT value FROM json_each(?1))"
 );
 
-const REFERRERS_OF_LINKS: &str = in_one_row!(
-    "link_id, at, referrer",
-    "SELECT DISTINCT link_id, at, referrer FROM json_each(?1)
-     JOIN link_detail_days ON link_id = value ->> 0 AND at = value ->> 1
-     JOIN click_classes ON click_classes.id = class_id WHERE referrer NOT IN ('', 'other')"
-);
+/// Reads what is not remembered.
+pub(super) struct Reader<'a> {
+    connection: &'a mut SqliteConnection,
+    remembered: &'a mut Remembered,
+    new_classes: Vec<ClassRow>,
+}
 
-const REFERRERS_OF_OWNERS: &str = in_one_row!(
-    "owner_id, at, referrer",
-    "SELECT DISTINCT owner_id, at, referrer FROM json_each(?1)
-     JOIN owner_detail_days ON owner_id = value ->> 0 AND at = value ->> 1
-     JOIN click_classes ON click_classes.id = class_id WHERE referrer NOT IN ('', 'other')"
-);
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        connection: &'a mut SqliteConnection,
+        remembered: &'a mut Remembered,
+    ) -> Self {
+        Self {
+            connection,
+            remembered,
+            new_classes: Vec::new(),
+        }
+    }
+}
+
+impl ClassReader for Reader<'_> {
+    async fn days(
+        &mut self,
+        days: &BTreeSet<DayOf>,
+    ) -> Result<Vec<(DayOf, PackedDay)>, sqlx::Error> {
+        read_days(self.connection, days).await
+    }
+
+    async fn referrers_of_owners(
+        &mut self,
+        days: &BTreeSet<DayOf>,
+    ) -> Result<Referrers, sqlx::Error> {
+        let mut unknown = Vec::new();
+        let mut found = Referrers::new();
+        for day in days {
+            match self.remembered.of_owners.remove(day) {
+                Some(referrers) => _ = found.insert(*day, referrers),
+                None => unknown.push(*day),
+            }
+        }
+        let known = read_days(self.connection, &unknown.iter().copied().collect()).await?;
+        let mut known: HashMap<_, _> = known.into_iter().collect();
+        for day in unknown {
+            let classes = match known.remove(&day) {
+                Some(packed) => parsed(&packed).classes(),
+                None => BTreeSet::new(),
+            };
+            found.insert(day, referrers_of(self, classes).await?);
+        }
+        Ok(found)
+    }
+
+    fn remember(&mut self, of_owners: Referrers) {
+        self.remembered.of_owners.extend(of_owners);
+    }
+
+    async fn known_ids(
+        &mut self,
+        classes: &BTreeSet<Arc<ClickClass>>,
+    ) -> Result<ClassIds, sqlx::Error> {
+        let ids = &mut self.remembered.classes;
+        let mut unknown = classes.clone();
+        unknown.retain(|class| !ids.contains_key(class));
+        if !unknown.is_empty() {
+            ids.extend(known_classes(self.connection, &unknown).await?);
+        }
+        let classes = classes.iter();
+        let known = classes.filter_map(|class| Some((Arc::clone(class), *ids.get(class)?)));
+        Ok(known.collect())
+    }
+
+    async fn new_ids(
+        &mut self,
+        classes: &BTreeSet<Arc<ClickClass>>,
+    ) -> Result<ClassIds, sqlx::Error> {
+        let (ids, rows) = new_classes(self.connection, classes).await?;
+        self.new_classes.extend(rows);
+        self.remembered.classes.extend(ids.clone());
+        Ok(ids)
+    }
+
+    async fn classes(&mut self, ids: BTreeSet<i32>) -> Result<ClassesById, sqlx::Error> {
+        classes(self.connection, &ids).await
+    }
+
+    async fn pruned(&mut self) -> Result<DayOf, sqlx::Error> {
+        self.remembered.pruned(self.connection).await
+    }
+
+    async fn growth(&mut self) -> Result<Vec<(i32, i64)>, sqlx::Error> {
+        let remembered = &mut self.remembered.growth;
+        if remembered.is_none() {
+            let found = sqlx::query_as("SELECT at, new_rows FROM click_detail_growth");
+            let found: Vec<(i32, i64)> = found.fetch_all(&mut *self.connection).await?;
+            *remembered = Some(found.into_iter().collect());
+        }
+        let growth = remembered.iter().flatten();
+        Ok(growth.map(|(day, new)| (*day, *new)).collect())
+    }
+}
 
 impl ClassRows {
-    /// The rows of some sums, as far as there is room for them.
-    pub(super) async fn of(
+    /// The rows of some sums of links, as far as there is room for them. Links without an owner are deleted, and left out.
+    pub(super) async fn of_links(
         part: impl IntoIterator<Item = (OfClass, u64)>,
         rows_per_day: u64,
         remembered: &mut Remembered,
         reader: &mut SqliteConnection,
-    ) -> Result<Self, StoreError> {
-        let sums = Sums::of_classes(part);
+    ) -> Result<Self, sqlx::Error> {
+        let mut sums = Sums::of_classes(part);
         let owners: Vec<(i64, i64)> =
-            read(reader, OWNERS, &json!(sums.links()).to_string()).await?;
+            read(reader, OWNERS, &json!(sums.whose()).to_string()).await?;
         let owners: HashMap<_, _> = owners.into_iter().collect();
-        let Remembered {
-            classes: ids,
-            referrers_of_links: of_links,
-            referrers_of_owners: of_owners,
-        } = remembered;
-        let (days_of_links, days_of_owners) = sums.days_with_referrers(&owners);
-        for (statement, days, known, most) in [
-            (
-                REFERRERS_OF_LINKS,
-                days_of_links,
-                &mut *of_links,
-                MAX_DAYS_OF_LINKS,
-            ),
-            (
-                REFERRERS_OF_OWNERS,
-                days_of_owners,
-                &mut *of_owners,
-                MAX_DAYS_OF_OWNERS,
-            ),
-        ] {
-            if known.len() > most {
-                known.clear();
-            }
-            read_referrers(reader, statement, days, known).await?;
-        }
-        let sums = sums.bound(&owners, of_links, of_owners);
-        if ids.len() > MAX_CLASSES {
-            ids.clear();
-        }
-        let classes = sums.classes();
-        let unknown: BTreeSet<_> = classes
-            .into_iter()
-            .filter(|class| !ids.contains_key(&**class))
-            .collect();
-        let mut added_classes = Vec::new();
-        if !unknown.is_empty() {
-            ids.extend(known_classes(reader, &unknown).await?);
-            added_classes = new_classes(reader, &unknown, ids).await?;
-        }
-        let links = sums.links();
-        let mut added = sums.rows(&owners, ids);
-        let (mut new_rows, mut unclassified) = (Vec::new(), 0);
-        // Most rows are there already.
-        if let Some(mut room) = room(reader, &added.links, rows_per_day).await? {
-            let (fitted, without_room) = sums.fitted(ids, &mut room);
-            added = fitted.rows(&owners, ids);
-            (new_rows, unclassified) = (room.new_rows(), without_room);
-        }
+        sums.retain_owned(&owners);
+        Self::of(sums, &owners, rows_per_day, remembered, reader).await
+    }
+
+    /// The same of sums of owners. What their links had room for, they have.
+    pub(super) async fn of_owners(
+        part: impl IntoIterator<Item = (OfClass, u64)>,
+        remembered: &mut Remembered,
+        reader: &mut SqliteConnection,
+    ) -> Result<Self, sqlx::Error> {
+        let sums = Sums::of_classes(part);
+        Self::of(sums, &HashMap::new(), u64::MAX, remembered, reader).await
+    }
+
+    async fn of(
+        sums: Sums,
+        owners: &HashMap<i64, i64>,
+        rows_per_day: u64,
+        remembered: &mut Remembered,
+        connection: &mut SqliteConnection,
+    ) -> Result<Self, sqlx::Error> {
+        remembered.bound();
+        let mut reader = Reader::new(connection, remembered);
+        let merged = merge(&mut reader, sums, owners, rows_per_day).await?;
+        let classes = reader.new_classes;
+        let of_owners = merged.sums.of_owners(owners);
+        remembered.add(&merged.growth);
         Ok(Self {
-            range: (
-                links.first().copied().unwrap_or_default(),
-                links.last().copied().unwrap_or(-1),
-            ),
-            links: json!(links).to_string(),
-            classes: json!(added_classes).to_string(),
-            growth_kept_from: new_rows.iter().map(|(day, _)| day - GROWTH_KEPT).max(),
-            growth: json!(new_rows).to_string(),
-            tables: [
-                added.links,
-                added.link_days,
-                added.owners,
-                added.owner_days,
-                added.bots,
-            ]
-            .map(|rows| by_time(&rows)),
-            unclassified,
+            days: DayRows::of(merged.days, merged.left),
+            classes,
+            growth: merged.growth,
+            of_owners: of_owners
+                .details(|_| true)
+                .into_iter()
+                .filter_map(|(interval, details)| Some((interval, packed(&details)?)))
+                .collect(),
+            unclassified: merged.unclassified,
         })
     }
 
-    /// Moves the mark of how many sums are added. `false`: it was elsewhere, or one of the links is deleted, and nothing changes.
-    pub(super) async fn mark(
-        &self,
-        transaction: &mut SqliteConnection,
-        from: i64,
-        to: i64,
-    ) -> Result<bool, StoreError> {
-        let moved = sqlx::query(
-            "UPDATE click_details_summing SET added = ?2 WHERE added = ?1 AND NOT EXISTS (
-                 SELECT 1 FROM deleted_details CROSS JOIN json_each(?3) WHERE link_id BETWEEN ?4 AND ?5 AND value = link_id)",
-        )
-        .bind(from)
-        .bind(to)
-        .bind(&self.links)
-        .bind(self.range.0)
-        .bind(self.range.1)
-        .execute(transaction)
-        .await?;
-        Ok(moved.rows_affected() == 1)
-    }
-
-    /// Writes the rows, in one message to the connection's thread: each message is two switches of threads.
-    pub(super) async fn add(&self, transaction: &mut SqliteConnection) -> Result<(), StoreError> {
+    pub(super) async fn add(&self, transaction: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         let mut add = sqlx::query(ADD)
-            .bind(&self.classes)
-            .bind(self.growth_kept_from)
-            .bind(&self.growth);
-        for table in &self.tables {
-            add = add.bind(table);
+            .bind(json!(self.classes).to_string())
+            .bind(self.growth.iter().map(|(day, _)| day - GROWTH_KEPT).max())
+            .bind(json!(self.growth).to_string());
+        let (first, further) = self
+            .of_owners
+            .split_at(self.of_owners.len().min(INTERVALS_AT_ONCE));
+        for place in 0..INTERVALS_AT_ONCE {
+            let row = first.get(place);
+            add = add
+                .bind(row.map(|(interval, _)| interval))
+                .bind(row.map(|(_, details)| &details[..]));
         }
-        add.execute(transaction).await?;
+        self.days.write_with(add, transaction).await?;
+        for (interval, details) in further {
+            sqlx::query("INSERT INTO click_details_of_owners (interval, details) VALUES (?1, ?2)")
+                .bind(interval)
+                .bind(&details[..])
+                .execute(&mut *transaction)
+                .await?;
+        }
         Ok(())
     }
 }
 
-/// Adds the referrers of those days whose referrers are not known.
-async fn read_referrers(
-    reader: &mut SqliteConnection,
-    statement: &'static str,
-    mut days: BTreeSet<DayOf>,
-    known: &mut Referrers,
-) -> Result<(), StoreError> {
-    days.retain(|day| !known.contains_key(day));
-    if days.is_empty() {
-        return Ok(());
+impl Remembered {
+    fn bound(&mut self) {
+        if self.classes.len() > MAX_CLASSES {
+            self.classes.clear();
+        }
+        if self.of_owners.len() > MAX_DAYS_OF_OWNERS {
+            self.of_owners.clear();
+        }
     }
-    let found: Vec<(i64, i32, String)> = read(reader, statement, &json!(days).to_string()).await?;
-    known.extend(days.into_iter().map(|day| (day, HashSet::default())));
-    for (id, day, referrer) in found {
-        known.entry((id, day)).or_default().insert(referrer);
+
+    /// Up to which day quarters are not kept any more: nor are those of clicks that come later than that.
+    async fn pruned(&mut self, reader: &mut SqliteConnection) -> Result<DayOf, sqlx::Error> {
+        if let Some(pruned) = self.pruned {
+            return Ok(pruned);
+        }
+        let pruned = sqlx::query_as("SELECT day, whose FROM class_days_pruned");
+        Ok(*self.pruned.insert(pruned.fetch_one(reader).await?))
     }
-    Ok(())
+
+    fn add(&mut self, growth: &[(i32, i64)]) {
+        if let Some(known) = &mut self.growth {
+            for (day, new) in growth {
+                *known.entry(*day).or_default() += new;
+            }
+        }
+    }
 }

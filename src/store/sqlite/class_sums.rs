@@ -1,8 +1,8 @@
 //! Sums the classes of clicks in SQLite.
 //!
 //! Clicks wait for the one writer, so each step is short. A link is in many batches: so all that waits is read and summed in memory,
-//! and these sums are added to the tables in their order, some at a time. What waits are the batches that the journal keeps for their
-//! classes once their clicks are counted, and a queue for clicks that were not in the journal. The row in `click_details_summing`
+//! and these sums are added to the days of links in their order, some at a time; and then to those of their owners. What waits are the
+//! batches that the journal keeps for their classes once their clicks are counted. The row in `click_details_summing`
 //! says how many sums are added, in the same transaction; after a crash, the same sums are made of the same rows, and those that
 //! are added are left out.
 
@@ -10,18 +10,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use sqlx::SqliteConnection;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::sleep;
 
-use super::batch::from_json;
+use super::class_mark::{ALL, Mark};
 use super::class_rows::{ClassRows, Remembered};
-use super::detail_room::dropped;
 use super::log::Log;
 use super::pool::Pool;
 use super::step_size::StepSize;
 use crate::store::details;
-use crate::store::summing::OfClass;
+use crate::store::summing::{OfClass, Whose};
 use crate::store::{DetailedClicks, KnownClasses, StoreError};
 
 /// Rows that are read at once.
@@ -33,47 +31,52 @@ const MAX_SUMS: usize = 131_072;
 /// After how many rows no more are read, however few sums they make.
 const MAX_ROWS: usize = 16_384;
 
-/// The mark from which on all sums are added, and that before all rows.
-const ALL: i64 = i64::MAX;
+/// After how many sums of one link or owner a step ends, although its row is written again with the next step.
+const MAX_SUMS_OF_STEP: usize = 2_000;
+
+/// The row before all rows.
 const NONE: i64 = i64::MIN;
 
 /// A recorder, and up to which of its batches classes are summed.
 type Cut = (i64, i64);
 
-/// `number` of a batch or `id` in the queue, `interval`, `details`, `limits`.
-type WaitingRow = (i64, i32, Vec<u8>, Option<String>);
+/// `number` of a batch or `id` of a row for owners, `interval`, `details`.
+type WaitingRow = (i64, i32, Vec<u8>);
 
 /// Adds to the sums by class, one step at a time.
 pub(super) struct ClassSums {
-    writer: Arc<Pool>,
-    log: Arc<Log>,
+    pub(super) writer: Arc<Pool>,
+    pub(super) log: Arc<Log>,
     under_way: Mutex<UnderWay>,
 }
 
 #[derive(Default)]
-struct UnderWay {
+pub(super) struct UnderWay {
     summing: Option<Summing>,
-    steps: Steps,
+    pub(super) steps: Steps,
 }
 
 /// How large steps are, and what is remembered from one to the next.
-struct Steps {
-    sums: StepSize,
+pub(super) struct Steps {
+    links: StepSize,
+    owners: StepSize,
     removed: StepSize,
-    remembered: Remembered,
+    /// Days of deleted links, and days whose quarters are not kept any more.
+    pub(super) days: StepSize,
+    pub(super) remembered: Remembered,
 }
 
-/// Sums of the rows that are summed together.
+/// Sums of the rows that are summed together: first those of links, then those of owners.
 struct Summing {
-    /// How many are added.
-    added: i64,
+    mark: Mark,
     /// Those that are still to be added.
     rest: BTreeMap<OfClass, u64>,
 }
 
 /// What is read to be summed together.
+#[derive(Default)]
 struct Reading {
-    summing: Summing,
+    sums: BTreeMap<OfClass, u64>,
     classes: KnownClasses,
     rows: usize,
     /// Whether it ends when it is enough. What an earlier process began with is read as a whole.
@@ -91,7 +94,7 @@ impl ClassSums {
 
     /// Does one step; returns whether there are more.
     pub(super) async fn step(&self, rows_per_day: u64) -> Result<bool, StoreError> {
-        let mut under_way = self.under_way.lock().await;
+        let mut under_way = self.between_steps().await;
         let UnderWay { summing, steps } = &mut *under_way;
         let Some(current) = (match summing.take() {
             Some(current) => Some(current),
@@ -99,41 +102,46 @@ impl ClassSums {
         }) else {
             return Ok(false);
         };
-        *summing = if current.rest.is_empty() {
-            self.remove_summed(current, &mut steps.removed).await?
-        } else {
-            self.add_some(current, rows_per_day, steps).await?
+        *summing = match current {
+            Summing { mark, rest } if !rest.is_empty() => {
+                self.add_some(mark, rest, rows_per_day, steps).await?
+            }
+            Summing { mark, .. } if mark == Mark::LINKS_ADDED => {
+                steps.remembered.forget_days();
+                let of_owners = self.owners_of(mark).await?;
+                if of_owners.rest.is_empty() {
+                    self.remove_summed(mark, &mut steps.removed).await?
+                } else {
+                    Some(of_owners)
+                }
+            }
+            Summing { mark, .. } => self.remove_summed(mark, &mut steps.removed).await?,
         };
         Ok(true)
     }
 
-    /// Waits for the step that is under way; the next one waits for the guard. To forget that a link was deleted takes the guard: a step
-    /// looks before it writes.
-    pub(super) async fn between_steps(&self) -> impl Drop {
+    /// Waits for the step that is under way; the next one waits for the guard. Whoever else writes days takes it: a step reads before it
+    /// writes.
+    pub(super) async fn between_steps(&self) -> MutexGuard<'_, UnderWay> {
         self.under_way.lock().await
     }
 
     /// Sums up what an earlier process began with, or what waits; `None` if there is nothing.
     async fn start(&self) -> Result<Option<Summing>, StoreError> {
-        let (added, queued): (Option<i64>, i64) =
-            sqlx::query_as("SELECT added, queued FROM click_details_summing")
+        let (of_owners, added) =
+            sqlx::query_as("SELECT of_owners, added FROM click_details_summing")
                 .fetch_one(&mut *self.log.background().await?)
                 .await?;
-        let dropped = dropped(&mut *self.log.background().await?).await?;
-        details::note_dropped(dropped);
-        let mut reading = Reading {
-            summing: Summing {
-                added: added.unwrap_or_default(),
-                rest: BTreeMap::new(),
-            },
-            classes: KnownClasses::default(),
-            rows: 0,
-            is_bounded: added.is_none(),
-        };
-        if added == Some(ALL) {
-            return Ok(Some(reading.summing));
+        let mark = Mark { of_owners, added };
+        if mark.added == Some(ALL) {
+            let rest = BTreeMap::new();
+            return Ok(Some(Summing { mark, rest }));
         }
-        let cuts = if added.is_none() {
+        if mark.of_owners {
+            return Ok(Some(self.owners_of(mark).await?));
+        }
+        let is_new = mark.added.is_none();
+        let cuts = if is_new {
             "SELECT recorder, counted FROM click_recorders WHERE EXISTS (
                  SELECT 1 FROM click_journal AS batch
                  WHERE batch.recorder = click_recorders.recorder AND number <= counted AND NOT parked)"
@@ -143,26 +151,31 @@ impl ClassSums {
         let mut cuts: Vec<Cut> = sqlx::query_as(cuts)
             .fetch_all(&mut *self.log.background().await?)
             .await?;
+        let mut reading = Reading {
+            is_bounded: is_new,
+            ..Reading::default()
+        };
         for (recorder, last) in &mut cuts {
             *last = self.read(&mut reading, Some(*recorder), *last).await?;
         }
         cuts.retain(|(_, last)| *last != NONE);
-        let last = if added.is_none() { ALL } else { queued };
-        let queued = self.read(&mut reading, None, last).await?;
-        if added.is_none() {
+        if is_new {
             if reading.rows == 0 {
                 return Ok(None);
             }
-            self.begin(&cuts, queued).await?;
+            self.begin(&cuts).await?;
         }
-        let mut summing = reading.summing;
-        for _ in 0..summing.added {
-            summing.rest.pop_first();
-        }
-        Ok(Some(summing))
+        Ok(Some(reading.rest_after(mark)))
     }
 
-    /// Reads the waiting rows of a recorder, or of the queue, up to one. Returns the last one that was read.
+    /// The sums of owners.
+    async fn owners_of(&self, mark: Mark) -> Result<Summing, StoreError> {
+        let mut reading = Reading::default();
+        self.read(&mut reading, None, ALL).await?;
+        Ok(reading.rest_after(mark))
+    }
+
+    /// Reads the waiting rows of a recorder up to one, or those for owners. Returns the last one that was read.
     async fn read(
         &self,
         reading: &mut Reading,
@@ -170,12 +183,11 @@ impl ClassSums {
         last: i64,
     ) -> Result<i64, StoreError> {
         let statement = if recorder.is_some() {
-            "SELECT number, interval, details, NULL FROM click_journal
+            "SELECT number, interval, details FROM click_journal
              WHERE number > ?1 AND number <= ?2 AND recorder = ?4 AND NOT parked AND details IS NOT NULL
              ORDER BY number LIMIT ?3"
         } else {
-            "SELECT id, interval, details, limits FROM click_detail_queue
-             WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3"
+            "SELECT id, interval, details FROM click_details_of_owners WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3"
         };
         let mut after = NONE;
         while !reading.is_full() {
@@ -191,8 +203,9 @@ impl ClassSums {
                 break;
             };
             after = *newest;
+            let sign = if recorder.is_some() { 1 } else { -1 };
             for row in rows {
-                reading.gather(row)?;
+                reading.gather(row, sign);
             }
             // One core may be all there is.
             sleep(started.elapsed()).await;
@@ -201,68 +214,74 @@ impl ClassSums {
     }
 
     /// Notes what is summed together.
-    async fn begin(&self, cuts: &[Cut], queued: i64) -> Result<(), StoreError> {
+    async fn begin(&self, cuts: &[Cut]) -> Result<(), StoreError> {
         let mut writer = self.writer.get().await?;
         let mut transaction = writer.begin_immediate().await?;
         sqlx::query(
-            "INSERT INTO click_details_cuts (recorder, last_batch) SELECT value ->> 0, value ->> 1 FROM json_each(?1)",
+            "INSERT INTO click_details_cuts (recorder, last_batch) SELECT value ->> 0, value ->> 1 FROM json_each(?1);
+             UPDATE click_details_summing SET of_owners = 0, added = 0",
         )
         .bind(serde_json::json!(cuts).to_string())
         .execute(&mut *transaction)
         .await?;
-        sqlx::query("UPDATE click_details_summing SET added = 0, queued = ?1")
-            .bind(queued)
-            .execute(&mut *transaction)
-            .await?;
         transaction.commit().await?;
         Ok(())
     }
 
     async fn add_some(
         &self,
-        mut summing: Summing,
+        mark: Mark,
+        mut rest: BTreeMap<OfClass, u64>,
         rows_per_day: u64,
         steps: &mut Steps,
     ) -> Result<Option<Summing>, StoreError> {
-        let next = std::iter::from_fn(|| summing.rest.pop_first());
-        let part: Vec<_> = next.take(steps.sums.rows()).collect();
-        let count = part.len();
-        let before = summing.added;
-        summing.added = if summing.rest.is_empty() {
-            ALL
+        let size = if mark.of_owners {
+            &mut steps.owners
         } else {
-            before.saturating_add_unsigned(count as u64)
+            &mut steps.links
+        };
+        let part = next_part(&mut rest, size.rows());
+        let count = part.len();
+        let next = match rest.is_empty() {
+            false => mark.plus(count),
+            true if mark.of_owners => Mark::OWNERS_ADDED,
+            true => Mark::LINKS_ADDED,
         };
         // What is remembered is true only if the step succeeds.
         let mut remembered = std::mem::take(&mut steps.remembered);
         let rows = {
             let reader = &mut *self.log.background().await?;
-            ClassRows::of(part, rows_per_day, &mut remembered, reader).await?
+            if mark.of_owners {
+                ClassRows::of_owners(part, &mut remembered, reader).await?
+            } else {
+                ClassRows::of_links(part, rows_per_day, &mut remembered, reader).await?
+            }
         };
         let mut writer = self.writer.get().await?;
         let started = Instant::now();
         let mut transaction = writer.begin_immediate().await?;
-        if !rows.mark(&mut transaction, before, summing.added).await? {
+        if !mark.moves_to(next, &mut transaction).await? {
             return Ok(None);
         }
         rows.add(&mut transaction).await?;
         transaction.commit().await?;
-        steps.sums.took(count, started.elapsed());
+        size.took(count, started.elapsed());
         steps.remembered = remembered;
         details::note_unclassified(rows.unclassified);
-        Ok(Some(summing))
+        Ok(Some(Summing { mark: next, rest }))
     }
 
     /// Removes rows whose sums are all added.
     async fn remove_summed(
         &self,
-        summing: Summing,
+        mark: Mark,
         size: &mut StepSize,
     ) -> Result<Option<Summing>, StoreError> {
         let mut writer = self.writer.get().await?;
         let started = Instant::now();
         let mut transaction = writer.begin_immediate().await?;
-        if !mark(&mut transaction, summing.added, Some(ALL)).await? {
+        let added = Mark::OWNERS_ADDED;
+        if !mark.moves_to(added, &mut transaction).await? {
             return Ok(None);
         }
         let cut: Option<Cut> =
@@ -280,9 +299,8 @@ impl ClassSums {
             .bind(recorder)
             .bind(last),
             None => sqlx::query(
-                "DELETE FROM click_detail_queue WHERE id IN (
-                     SELECT id FROM click_detail_queue
-                     WHERE id <= (SELECT queued FROM click_details_summing) ORDER BY id LIMIT ?1)",
+                "DELETE FROM click_details_of_owners WHERE id IN (
+                     SELECT id FROM click_details_of_owners ORDER BY id LIMIT ?1)",
             )
             .bind(limit),
         };
@@ -295,71 +313,77 @@ impl ClassSums {
                 .await?;
         }
         if !are_more {
-            mark(&mut transaction, ALL, None).await?;
+            added.moves_to(Mark::NOTHING, &mut transaction).await?;
         }
         transaction.commit().await?;
         size.took(
             usize::try_from(removed).unwrap_or(usize::MAX),
             started.elapsed(),
         );
-        let rest = Summing {
-            added: ALL,
-            rest: BTreeMap::new(),
-        };
-        Ok(are_more.then_some(rest))
+        let rest = BTreeMap::new();
+        Ok(are_more.then_some(Summing { mark: added, rest }))
     }
 }
 
 impl Default for Steps {
     fn default() -> Self {
         Self {
-            sums: StepSize::new(),
+            links: StepSize::new(),
+            owners: StepSize::new(),
             removed: StepSize::new(),
+            days: StepSize::new(),
             remembered: Remembered::default(),
         }
     }
 }
 
+/// Takes so many sums out, and all sums of the last link or owner unless they are very many: its row is written once.
+fn next_part(rest: &mut BTreeMap<OfClass, u64>, sums: usize) -> Vec<(OfClass, u64)> {
+    let mut part = Vec::with_capacity(sums);
+    while let Some(first) = rest.first_entry() {
+        let whose = first.key().0;
+        let is_of_last = part
+            .last()
+            .is_none_or(|((last, ..), _): &(OfClass, u64)| *last == whose);
+        if part.len() >= sums && !(is_of_last && part.len() < MAX_SUMS_OF_STEP) {
+            break;
+        }
+        part.push(first.remove_entry());
+    }
+    part
+}
+
 impl Reading {
     fn is_full(&self) -> bool {
-        self.is_bounded && (self.rows >= MAX_ROWS || self.summing.rest.len() >= MAX_SUMS)
+        self.is_bounded && (self.rows >= MAX_ROWS || self.sums.len() >= MAX_SUMS)
     }
 
     /// Adds the classes of a row. Those that cannot be read are not known: the clicks are counted.
-    fn gather(&mut self, row: WaitingRow) -> Result<(), StoreError> {
-        let (_, interval, packed, limits) = row;
+    fn gather(&mut self, (_, interval, packed): WaitingRow, sign: Whose) {
         self.rows += 1;
-        let mut details = self.classes.parse(&packed).unwrap_or_default();
-        if let Some(limits) = limits {
-            details = details.fitted_to(&from_json(&limits)?);
-        }
+        let details = self.classes.parse(&packed).unwrap_or_default();
         for part in details.of_links() {
             let DetailedClicks {
                 link,
                 class,
                 clicks,
             } = part;
-            let sum = self
-                .summing
-                .rest
-                .entry((*link, interval, Arc::clone(class)));
-            let sum = sum.or_default();
+            let of_class = (sign * link.number(), interval, Arc::clone(class));
+            let sum = self.sums.entry(of_class).or_default();
             *sum = sum.saturating_add(*clicks);
         }
-        Ok(())
     }
-}
 
-/// Moves the mark, unless another process that has this file did meanwhile: returns whether it was where it is expected.
-async fn mark(
-    transaction: &mut SqliteConnection,
-    from: i64,
-    to: Option<i64>,
-) -> Result<bool, StoreError> {
-    let moved = sqlx::query("UPDATE click_details_summing SET added = ?2 WHERE added = ?1")
-        .bind(from)
-        .bind(to)
-        .execute(transaction)
-        .await?;
-    Ok(moved.rows_affected() == 1)
+    /// What is left to be added.
+    fn rest_after(self, mark: Mark) -> Summing {
+        let added = usize::try_from(mark.added.unwrap_or_default()).unwrap_or(usize::MAX);
+        let rest = self.sums.into_iter().skip(added).collect();
+        Summing {
+            mark: Mark {
+                added: mark.added.or(Some(0)),
+                ..mark
+            },
+            rest,
+        }
+    }
 }

@@ -5,7 +5,7 @@ use sqlx::{Sqlite, Transaction};
 
 use super::SqliteStore;
 use super::batch::to_json;
-use super::counted::{count_clicks, queue_details};
+use super::counted::{count_clicks, insert_classes};
 use crate::domain::LinkId;
 use crate::store::rows::{self, signed};
 use crate::store::{ClickBatch, ClickLimits, Grant, LinkClicks, StoreError};
@@ -151,7 +151,12 @@ impl SqliteStore {
             .map(|(link, clicks, _)| Ok((rows::link_id(*link)?, clicks.unsigned_abs())))
             .collect::<Result<_, StoreError>>()?;
         count_clicks(transaction, &counted, batch.interval).await?;
-        queue_details(transaction, &batch.details, batch.interval, Some(&counted)).await?;
+        insert_classes(
+            transaction,
+            &batch.details.fitted_to(&counted),
+            batch.interval,
+        )
+        .await?;
         sqlx::query(
             "INSERT INTO click_grants (recorder, number, grants, granted_at) VALUES (?1, ?2, ?3, ?4)",
         )

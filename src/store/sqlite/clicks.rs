@@ -7,7 +7,7 @@ use sqlx::SqliteConnection;
 
 use super::SqliteStore;
 use super::batch::{from_json, owners_to_json, to_json, with_owners};
-use super::counted::{count_clicks, queue_details};
+use super::counted::{count_clicks, insert_classes};
 use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::click_rows;
 use crate::store::{
@@ -122,7 +122,7 @@ impl Clicks for SqliteStore {
         }
         let clicks: Vec<_> = part.iter().map(LinkClicks::of_link).collect();
         count_clicks(&mut transaction, &clicks, flush.interval).await?;
-        queue_details(&mut transaction, details, flush.interval, None).await?;
+        insert_classes(&mut transaction, details, flush.interval).await?;
         transaction.commit().await?;
         Ok(true)
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use metrics::counter;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
@@ -19,6 +20,7 @@ use super::step_size::StepSize;
 use crate::domain::{Clock, Interval, LinkId};
 use crate::store::rows;
 use crate::store::{Compacted, StoreError};
+use crate::telemetry::metrics::CLASSES_DROPPED;
 
 /// Batches summed up between two pauses, so that a long journal does not keep a core to itself.
 const BATCHES_PER_PAUSE: u32 = 128;
@@ -35,7 +37,6 @@ const ALL_LINKS: i64 = i64::MAX;
 /// after the other, through all of the statements.
 const REMOVE: &str = "
     DELETE FROM click_journal WHERE recorder = ? AND number <= ? AND NOT parked AND (details IS NULL OR length(details) >= ?);
-    UPDATE click_details_dropped SET rows = rows + ?;
     INSERT INTO click_recorders (recorder, last_batch, counted, seen_at) VALUES (?, ?, ?, ?)
     ON CONFLICT (recorder) DO UPDATE
     SET last_batch = max(last_batch, excluded.last_batch), counted = excluded.counted, seen_at = excluded.seen_at;
@@ -316,7 +317,6 @@ impl Compactor {
             .bind(recorder)
             .bind(mark)
             .bind(smallest_dropped)
-            .bind(dropped)
             .bind(recorder)
             .bind(mark)
             .bind(mark)
@@ -329,6 +329,7 @@ impl Compactor {
             compaction.cuts.pop();
         }
         transaction.commit().await?;
+        counter!(CLASSES_DROPPED).increment(dropped.into());
         size.took(rows as usize, started.elapsed());
         let done = compaction.cuts.is_empty();
         let compacted = Compacted {

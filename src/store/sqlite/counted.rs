@@ -1,5 +1,6 @@
 //! Adds clicks to links, and to the sums of their intervals.
 
+use metrics::counter;
 use sqlx::SqliteConnection;
 
 use super::batch::to_json;
@@ -7,6 +8,7 @@ use super::owner_series;
 use crate::domain::{Interval, LinkId};
 use crate::store::ClickDetails;
 use crate::store::click_rows::packed;
+use crate::telemetry::metrics::CLASSES_DROPPED;
 
 /// Three statements in one message to the connection's thread: each message is two switches of threads.
 const COUNT: &str = concat!(
@@ -37,21 +39,32 @@ pub(in crate::store) async fn count_clicks(
     Ok(())
 }
 
-/// Notes the classes of clicks that are counted in this transaction, to be summed later. `limits` are those of grants.
-pub(super) async fn queue_details(
+/// A batch of a recorder of its own, whose batches are in the counts. It has no more than 100,000 of them, and large ones only while it
+/// has few. No number comes again while batches up to it are being removed.
+const NOTE: &str = "
+    INSERT INTO click_journal (recorder, number, parked, interval, clicks, details)
+    SELECT -1, newest + 1, 0, ?1, '{}', ?2 FROM (
+        SELECT max(coalesce((SELECT max(number) FROM click_journal WHERE recorder = -1), 0),
+                coalesce((SELECT last_batch FROM click_details_cuts WHERE recorder = -1), 0)) AS newest,
+            (SELECT min(number) FROM click_journal WHERE recorder = -1) AS oldest
+    ) WHERE oldest IS NULL OR newest - oldest < CASE WHEN length(?2) > 65536 THEN 2000 ELSE 100000 END";
+
+/// Notes the classes of clicks that are counted in this transaction without the journal, to be summed later.
+pub(in crate::store) async fn insert_classes(
     transaction: &mut SqliteConnection,
     details: &ClickDetails,
     interval: Interval,
-    limits: Option<&[(LinkId, u64)]>,
 ) -> Result<(), sqlx::Error> {
     let Some(packed) = packed(details) else {
         return Ok(());
     };
-    sqlx::query("INSERT INTO click_detail_queue (interval, details, limits) VALUES (?1, ?2, ?3)")
+    let noted = sqlx::query(NOTE)
         .bind(interval.number())
         .bind(packed)
-        .bind(limits.map(|limits| to_json(limits.iter().copied())))
         .execute(transaction)
         .await?;
+    if noted.rows_affected() == 0 {
+        counter!(CLASSES_DROPPED).increment(1);
+    }
     Ok(())
 }

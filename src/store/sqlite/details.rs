@@ -1,70 +1,78 @@
 //! Clicks by visitor class in SQLite.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use async_trait::async_trait;
+use serde_json::json;
 
 use super::SqliteStore;
-use super::owner_series;
-use super::removed_details::remove_of_deleted;
-use crate::domain::{Interval, SearchTag};
-use crate::store::details::{self, BreakdownRow, Spans};
+use super::class_days::days;
+use crate::domain::{Interval, LinkId, SearchTag};
+use crate::store::class_reading::{BotsIn, ClassesIn};
+use crate::store::details::{self, BreakdownRow};
 use crate::store::summing::filters;
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
-/// A breakdown of the sums by class that a query gives. Bound are: whose, the six bounds of time, the dimension, the six filters,
-/// and how many rows.
-macro_rules! breakdown {
-    ($sums:literal) => {
+/// A breakdown of sums by class. Bound are: an object of clicks by class, the dimension, the six filters, and how many rows.
+const OF_VALUES: &str = "
+    WITH of_values AS (
+        SELECT CASE ?2 WHEN 0 THEN referrer WHEN 1 THEN country WHEN 2 THEN browser WHEN 3 THEN os WHEN 4 THEN device
+            ELSE bot END AS value,
+            sum(sums.value) AS clicks, coalesce(sum(sums.value) FILTER (WHERE bot = 'true'), 0) AS bots
+        FROM json_each(?1) AS sums CROSS JOIN click_classes ON click_classes.id = CAST(sums.key AS INTEGER)
+        WHERE (?3 IS NULL OR referrer = ?3) AND (?4 IS NULL OR country = ?4)
+          AND (?5 IS NULL OR browser = ?5) AND (?6 IS NULL OR os = ?6)
+          AND (?7 IS NULL OR device = ?7) AND (?8 IS NULL OR bot = ?8)
+        GROUP BY 1 HAVING sum(sums.value) > 0
+    )
+    SELECT value, clicks, bots, sum(clicks) OVER (), sum(bots) OVER () FROM of_values
+    ORDER BY value IN ('', 'other', 'imported') DESC, clicks DESC, value LIMIT ?9";
+
+/// Rows of days of these links or this account: with the sums of quarters that have left them, and whether these are kept, or, without
+/// the sums, such quarters. Bound are: the first and the last day, whose, and the days of which only a part is asked for.
+macro_rules! days_of {
+    ($whose:literal) => {
         concat!(
-            "WITH sums AS (",
-            $sums,
-            "),
-            of_values AS (
-                SELECT CASE ?8 WHEN 0 THEN referrer WHEN 1 THEN country WHEN 2 THEN browser WHEN 3 THEN os WHEN 4 THEN device
-                    ELSE bot END AS value,
-                    sum(n) AS clicks, coalesce(sum(n) FILTER (WHERE bot = 'true'), 0) AS bots
-                FROM sums JOIN click_classes ON id = class_id
-                WHERE (?9 IS NULL OR referrer = ?9) AND (?10 IS NULL OR country = ?10)
-                  AND (?11 IS NULL OR browser = ?11) AND (?12 IS NULL OR os = ?12)
-                  AND (?13 IS NULL OR device = ?13) AND (?14 IS NULL OR bot = ?14)
-                GROUP BY 1 HAVING sum(n) > 0
-            )
-            SELECT value, clicks, bots, sum(clicks) OVER (), sum(bots) OVER () FROM of_values
-            ORDER BY value IN ('', 'other', 'imported') DESC, clicks DESC, value LIMIT ?15"
+            days!(),
+            ", asked (id) AS (", $whose, ")
+             SELECT class_days.day, ended, quarters, (class_days.day, whose) > (SELECT day, whose FROM class_days_pruned)
+             FROM asked CROSS JOIN days CROSS JOIN class_days ON class_days.day = days.day AND whose = asked.id
+             UNION ALL
+             SELECT day, x'', quarters, true
+             FROM asked CROSS JOIN json_each(?4) AS in_part CROSS JOIN class_quarters ON day = in_part.value AND whose = asked.id"
         )
     };
 }
 
-const OF_LINK: &str = breakdown!(
-    "SELECT class_id, sum(clicks) AS n FROM (
-         SELECT class_id, clicks FROM link_detail_days WHERE link_id = ?1 AND at >= ?2 AND at < ?3
-         UNION ALL
-         SELECT class_id, clicks FROM link_details WHERE link_id = ?1 AND at >= ?4 AND at < ?5
-         UNION ALL
-         SELECT class_id, clicks FROM link_details WHERE link_id = ?1 AND at >= ?6 AND at < ?7
-     ) GROUP BY class_id"
+const DAYS_OF_ONE: &str = days_of!("SELECT ?3");
+const DAYS_OF_TAG: &str =
+    days_of!("SELECT link_id FROM link_tags WHERE owner_id = ?3 AND tag = ?5");
+
+/// Bots by day. Bound are: the first and the last day, whose, and the owner's key and the tag, or NULL.
+macro_rules! bots_of {
+    ($whose:literal) => {
+        concat!(
+            days!(),
+            ", asked (id) AS (", $whose, ")
+             SELECT class_days.day, bots, asked.id > 0 AND ?4 IS NOT NULL AND ?5 IS NULL
+             FROM asked CROSS JOIN days CROSS JOIN class_days ON class_days.day = days.day AND whose = asked.id"
+        )
+    };
+}
+
+const BOTS_OF_LINK: &str = bots_of!("SELECT ?3");
+
+/// Bots of links that are deleted are in the days of their owner until their own days are removed.
+const BOTS_OF_OWNER: &str = bots_of!(
+    "SELECT -user_id FROM account_keys WHERE user_id = ?3 AND key = ?4
+     UNION ALL
+     SELECT link_id FROM account_keys CROSS JOIN deleted_details ON owner_id = user_id WHERE user_id = ?3 AND key = ?4"
 );
 
-const OF_OWNER: &str = breakdown!(
-    "SELECT class_id, sum(clicks) AS n FROM (
-         SELECT class_id, clicks FROM owner_detail_days WHERE owner_id = ?1 AND at >= ?2 AND at < ?3
-         UNION ALL
-         SELECT class_id, clicks FROM owner_details WHERE owner_id = ?1 AND at >= ?4 AND at < ?5
-         UNION ALL
-         SELECT class_id, clicks FROM owner_details WHERE owner_id = ?1 AND at >= ?6 AND at < ?7
-     ) GROUP BY class_id"
-);
-
-const OF_TAG: &str = breakdown!(
-    "SELECT class_id, sum(clicks) AS n FROM (
-         SELECT class_id, clicks FROM link_tags JOIN link_detail_days USING (link_id)
-         WHERE owner_id = ?1 AND tag = ?16 AND at >= ?2 AND at < ?3
-         UNION ALL
-         SELECT class_id, clicks FROM link_tags JOIN link_details USING (link_id)
-         WHERE owner_id = ?1 AND tag = ?16 AND at >= ?4 AND at < ?5
-         UNION ALL
-         SELECT class_id, clicks FROM link_tags JOIN link_details USING (link_id)
-         WHERE owner_id = ?1 AND tag = ?16 AND at >= ?6 AND at < ?7
-     ) GROUP BY class_id"
+const BOTS_OF_TAG: &str = bots_of!(
+    "SELECT link_id FROM link_tags
+     WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?3 AND key = ?4) AND tag = ?5"
 );
 
 #[async_trait]
@@ -74,69 +82,90 @@ impl Details for SqliteStore {
     }
 
     async fn prune_details(&self, before: Interval, limit: u32) -> Result<u64, StoreError> {
-        let mut writer = self.writer.get().await?;
-        let mut removed = 0;
-        for statement in [
-            "DELETE FROM link_details WHERE (link_id, at, class_id) IN (
-                 SELECT link_id, at, class_id FROM link_details WHERE at < ?1 LIMIT ?2)",
-            "DELETE FROM owner_details WHERE (owner_id, at, class_id) IN (
-                 SELECT owner_id, at, class_id FROM owner_details WHERE at < ?1 LIMIT ?2)",
-        ] {
-            let pruned = sqlx::query(statement)
-                .bind(before.number())
-                .bind(limit)
-                .execute(&mut *writer)
-                .await?;
-            removed += pruned.rows_affected();
-        }
-        Ok(removed)
+        self.class_sums.prune(before.number(), limit).await
     }
 
     async fn remove_details_of_deleted(&self, limit: u32) -> Result<bool, StoreError> {
-        let _between_steps = self.class_sums.between_steps().await;
-        let mut writer = self.writer.get().await?;
-        let mut transaction = writer.begin_immediate().await?;
-        let is_left = remove_of_deleted(&mut transaction, limit).await?;
-        transaction.commit().await?;
-        Ok(is_left)
+        self.class_sums.remove_of_deleted(limit).await
     }
 
     async fn bots_of_owner(
         &self,
         wanted: &OwnerSeries<'_>,
     ) -> Result<Vec<(Interval, u64)>, StoreError> {
-        let found = sqlx::query_as(owner_series::BOTS)
+        let statement = wanted.tag.map_or(BOTS_OF_OWNER, |_| BOTS_OF_TAG);
+        let mut bots = BotsIn::new(&wanted.range);
+        let (first, last) = bots.days();
+        let found: Vec<(i32, Vec<u8>, bool)> = sqlx::query_as(statement)
+            .bind(first)
+            .bind(last)
             .bind(wanted.owner.user.0)
             .bind(wanted.owner.key.as_bytes())
             .bind(wanted.tag.map(SearchTag::as_str))
-            .bind(wanted.range.start.number())
-            .bind(wanted.range.end.number())
             .fetch_all(&mut *self.reader.get_for_search_if(wanted.tag.is_some()).await?)
             .await?;
-        Ok(details::bots(found))
+        for (day, packed, is_deleted) in found {
+            bots.add_day(day, &packed, is_deleted)?;
+        }
+        Ok(bots.sums())
     }
 
     async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError> {
         let (statement, id, tag) = match &query.of {
-            ClicksOf::Link(link) => (OF_LINK, link.number(), None),
-            ClicksOf::Owner(owner) => (OF_OWNER, owner.0, None),
-            ClicksOf::Tagged(owner, tag) => (OF_TAG, owner.0, Some(tag.as_str())),
+            ClicksOf::Link(link) => (DAYS_OF_ONE, link.number(), None),
+            ClicksOf::Owner(owner) => (DAYS_OF_ONE, -owner.0, None),
+            ClicksOf::Tagged(owner, tag) => (DAYS_OF_TAG, owner.0, Some(tag.as_str())),
         };
+        let mut classes = ClassesIn::new(&query.range);
+        let (first, last) = classes.days();
         let mut reader = self.reader.get_for_search_if(tag.is_some()).await?;
-        let mut asked = sqlx::query_as(statement).bind(id);
-        for bound in Spans::of(&query.range).bounds() {
-            asked = asked.bind(bound);
+        let mut asked = sqlx::query_as(statement)
+            .bind(first)
+            .bind(last)
+            .bind(id)
+            .bind(json!(classes.days_in_part()).to_string());
+        if let Some(tag) = tag {
+            asked = asked.bind(tag);
         }
-        asked = asked.bind(query.by as i32);
+        let found: Vec<(i32, Vec<u8>, Vec<u8>, bool)> = asked.fetch_all(&mut *reader).await?;
+        for (day, ended, quarters, are_quarters_kept) in found {
+            classes.add_day(day, &ended, &quarters, are_quarters_kept)?;
+        }
+        let (ids, clicks) = classes.sums();
+        let sums: HashMap<i32, i64> = ids.into_iter().zip(clicks).collect();
+        let mut asked = sqlx::query_as(OF_VALUES)
+            .bind(json!(sums).to_string())
+            .bind(query.by as i32);
         for filter in filters(&query.filters) {
             asked = asked.bind(filter);
         }
         // Beside the rows that are wanted, that of values without room.
         asked = asked.bind(i64::from(query.limit) + 2);
-        if let Some(tag) = tag {
-            asked = asked.bind(tag);
-        }
         let found: Vec<BreakdownRow> = asked.fetch_all(&mut *reader).await?;
         Ok(details::breakdown(found, query.limit))
+    }
+}
+
+impl SqliteStore {
+    /// Clicks of known bots on a link, by interval.
+    pub(super) async fn bots_of_link(
+        &self,
+        link: LinkId,
+        range: &Range<Interval>,
+    ) -> Result<Vec<(Interval, u64)>, StoreError> {
+        let mut bots = BotsIn::new(range);
+        let (first, last) = bots.days();
+        let found: Vec<(i32, Vec<u8>, bool)> = sqlx::query_as(BOTS_OF_LINK)
+            .bind(first)
+            .bind(last)
+            .bind(link.number())
+            .bind(None::<Vec<u8>>)
+            .bind(None::<String>)
+            .fetch_all(&mut *self.reader.get().await?)
+            .await?;
+        for (day, packed, is_deleted) in found {
+            bots.add_day(day, &packed, is_deleted)?;
+        }
+        Ok(bots.sums())
     }
 }

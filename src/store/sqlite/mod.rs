@@ -26,14 +26,15 @@ use crate::domain::{Clock, io_reason};
 use crate::telemetry::acknowledgements::Acknowledgements;
 
 mod batch;
-mod by_time;
+mod class_days;
+mod class_ids;
+mod class_mark;
 mod class_rows;
 mod class_sums;
 mod click_limits;
 mod clicks;
 mod compaction;
 mod counted;
-mod detail_room;
 mod details;
 mod log;
 mod migrate;
@@ -46,7 +47,7 @@ mod series;
 mod step_size;
 
 pub(super) use clicks::written_clicks;
-pub(super) use counted::count_clicks;
+pub(super) use counted::{count_clicks, insert_classes};
 pub use log::DiskUsage;
 pub use migrate::migrate_sqlite;
 

@@ -6,8 +6,6 @@
 use serde::de::DeserializeOwned;
 use sqlx::SqliteConnection;
 
-use crate::store::StoreError;
-
 /// The statement that gives the columns of a query, which has `?1` alone, as one row of JSON.
 macro_rules! in_one_row {
     ($columns:literal, $query:literal) => {
@@ -28,10 +26,10 @@ pub(super) async fn read<Row: DeserializeOwned>(
     connection: &mut SqliteConnection,
     statement: &'static str,
     asked: &str,
-) -> Result<Vec<Row>, StoreError> {
+) -> Result<Vec<Row>, sqlx::Error> {
     let rows: String = sqlx::query_scalar(statement)
         .bind(asked)
         .fetch_one(connection)
         .await?;
-    serde_json::from_str(&rows).map_err(|error| StoreError::Unexpected(error.to_string()))
+    serde_json::from_str(&rows).map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }

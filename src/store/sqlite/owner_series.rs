@@ -1,6 +1,6 @@
 //! Sums over all links of an owner, in SQLite.
 //!
-//! The transaction that counts clicks adds to them, and triggers do if links are made or deleted and if bots are noted. Points of the
+//! The transaction that counts clicks adds to them, and triggers do if links are made or deleted. Points of the
 //! links with a tag are read by link.
 
 /// Clicks of the owner's links that are counted, and those in the journal. Bound are the owner's id and key, the tag, and the
@@ -32,16 +32,6 @@ macro_rules! points {
 }
 
 pub(super) use points;
-
-/// Those of known bots among them.
-pub(super) const BOTS: &str = "
-    SELECT interval, bots FROM owner_series
-    WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2) AND ?3 IS NULL
-      AND interval >= ?4 AND interval < ?5 AND bots > 0
-    UNION ALL
-    SELECT link_bots.interval, sum(link_bots.clicks) FROM link_tags JOIN link_bots USING (link_id)
-    WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2) AND tag = ?3
-      AND link_bots.interval >= ?4 AND link_bots.interval < ?5 GROUP BY link_bots.interval";
 
 /// Adds clicks of one interval to the sums of the links' owners.
 macro_rules! add {

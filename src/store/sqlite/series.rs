@@ -23,10 +23,7 @@ const SERIES: &str = concat!(
         SELECT interval AS at, in_interval AS n FROM links WHERE id IN (SELECT id FROM asked)
         UNION ALL
         SELECT journal.interval, n FROM journal JOIN links USING (id)
-    ) WHERE at >= ?7 AND at < ?8 AND n > 0
-    UNION ALL
-    SELECT 6, interval, link_bots.clicks FROM link_bots
-    WHERE link_id IN (SELECT id FROM asked) AND interval >= ?7 AND interval < ?8"
+    ) WHERE at >= ?7 AND at < ?8 AND n > 0"
 );
 
 /// The same of all links of an owner, with the ledger; the kinds of rows are those of `owner_rows`.
@@ -54,6 +51,8 @@ impl Series for SqliteStore {
         flushes: Option<FlushesSeen<'_>>,
     ) -> Result<SeriesSnapshot, StoreError> {
         let seen = flushes.unwrap_or(FlushesSeen::NONE);
+        // Before the clicks, which so are no fewer than those of bots.
+        let bots = self.bots_of_link(link, &range).await?;
         let found = sqlx::query_as(SERIES)
             .bind(serde_json::json!([link.number()]).to_string())
             .bind(seen.epoch)
@@ -65,7 +64,9 @@ impl Series for SqliteStore {
             .bind(range.end.number())
             .fetch_all(&mut *self.reader.get().await?)
             .await?;
-        click_rows::series_snapshot(found)
+        let mut snapshot = click_rows::series_snapshot(found)?;
+        snapshot.bots = bots;
+        Ok(snapshot)
     }
 
     async fn owner_series(

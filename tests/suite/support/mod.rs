@@ -2,6 +2,7 @@
 
 mod app;
 mod backend;
+mod class_days;
 pub(crate) mod clicks;
 pub(crate) mod links;
 mod locks;

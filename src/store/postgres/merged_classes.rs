@@ -1,0 +1,165 @@
+//! Merges the classes of parts into days, in Postgres.
+//!
+//! Classes of links go into the days of the links; those of their owners into `owner_series_log`, from where one instance at a time
+//! adds them to the days of the owners: many links have the same owner, and merges do not wait for each other.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::class_days::{Reader, note_growth, write, write_quarters};
+use super::class_ids::RememberedClasses;
+use super::clicks::insert_classes;
+use super::session::Session;
+use crate::domain::Interval;
+use crate::store::class_day::{pack_classes, parse_classes};
+use crate::store::class_merge::merge;
+use crate::store::click_rows;
+use crate::store::summing::{ClassIds, Sums, WaitingClasses};
+
+/// After how many bytes of parts no further part is merged in one transaction.
+const BYTES_PER_STEP: i64 = 65_536;
+
+/// Owners, intervals, and packed clicks by class.
+type LoggedClasses = Vec<(i64, i32, Vec<u8>)>;
+
+/// Merges the classes of some parts; returns whether there are more, and the clicks for whose class there was no room. Parts that another
+/// merge has locked are passed over. A merge need not be durable: a crash that loses it brings the parts back.
+pub(super) async fn merge_classes(
+    session: &mut Session,
+    remembered: &RememberedClasses,
+    rows_per_day: u64,
+    parts_per_step: i64,
+) -> Result<(bool, u64), sqlx::Error> {
+    let parts: Vec<(i32, Vec<u8>, bool)> = sqlx::query_as(
+        "WITH locked AS MATERIALIZED (
+             SELECT ctid AS place, octet_length(classes) AS size FROM click_parts WHERE band = -1 LIMIT $1 FOR UPDATE SKIP LOCKED
+         ),
+         sized AS (
+             SELECT place, count(*) OVER () AS found, sum(size) OVER (ORDER BY place) - size AS before FROM locked
+         ),
+         chosen AS MATERIALIZED (
+             SELECT array_agg(place) AS places, count(*) < max(found) OR max(found) = $1 AS are_more FROM sized WHERE before < $2
+         )
+         DELETE FROM click_parts USING (SELECT set_config('synchronous_commit', 'off', true)) AS setting
+         WHERE ctid = ANY (ARRAY(SELECT unnest(places) FROM chosen))
+         RETURNING interval, classes, (SELECT are_more FROM chosen)",
+    )
+    .bind(parts_per_step)
+    .bind(BYTES_PER_STEP)
+    .fetch_all(&mut *session)
+    .await?;
+    let are_more = parts.first().is_some_and(|(_, _, are_more)| *are_more);
+    let classes = parts
+        .into_iter()
+        .map(|(interval, packed, _)| WaitingClasses {
+            interval,
+            details: click_rows::details(Some(packed)),
+        });
+    let mut sums = Sums::of(classes);
+    if sums.is_empty() {
+        return Ok((are_more, 0));
+    }
+    let remembered = &remembered.of_server(session).await?;
+    let owners = owners(session, sums.whose()).await?;
+    sums.retain_owned(&owners);
+    let mut reader = Reader::new(session, remembered);
+    let mut merged = merge(&mut reader, sums, &owners, rows_per_day).await?;
+    let versions = reader.versions;
+    let raced = write(session, merged.days, &versions).await?;
+    if !raced.is_empty() {
+        // They are merged with the next parts.
+        for (interval, details) in merged.sums.details_of(&raced) {
+            insert_classes(session, &details, Interval::from_number(interval.into())).await?;
+        }
+        merged.sums.leave_out(&raced);
+        merged.left.retain(|(day, _)| !raced.contains(day));
+    }
+    write_quarters(session, merged.left).await?;
+    let of_owners = merged.sums.of_owners(&owners);
+    log(session, of_owners, &merged.ids).await?;
+    note_growth(session, merged.growth).await?;
+    Ok((are_more, merged.unclassified))
+}
+
+/// Adds classes of the log to the days of owners. No other instance does at the same time.
+pub(super) async fn add_to_owners(
+    session: &mut Session,
+    remembered: &RememberedClasses,
+    logged: LoggedClasses,
+) -> Result<(), sqlx::Error> {
+    let rows: Vec<_> = logged
+        .into_iter()
+        .map(|(owner, interval, classes)| {
+            let classes = parse_classes(&classes)
+                .ok_or_else(|| sqlx::Error::Decode("classes of the log are invalid".into()))?;
+            Ok((-owner, interval, classes))
+        })
+        .collect::<Result<_, sqlx::Error>>()?;
+    let ids = rows.iter().flat_map(|(_, _, classes)| classes);
+    let ids = ids.map(|(class, _)| *class).collect();
+    let remembered = &remembered.of_server(session).await?;
+    let by_id = remembered.classes(session, ids).await?;
+    let owners: BTreeSet<i64> = rows.iter().map(|(whose, ..)| -whose).collect();
+    let present: Vec<i64> = sqlx::query_scalar(
+        "SELECT id FROM unnest($1::bigint[]) AS asked (id) WHERE (SELECT true FROM users WHERE users.id = asked.id)",
+    )
+    .bind(owners.into_iter().collect::<Vec<_>>())
+    .fetch_all(&mut *session)
+    .await?;
+    let present: HashSet<i64> = present.into_iter().collect();
+    let rows = rows
+        .into_iter()
+        .filter(|(whose, ..)| present.contains(&-whose));
+    let classes = rows.flat_map(|(whose, interval, classes)| {
+        let by_id = &by_id;
+        classes.into_iter().filter_map(move |(class, clicks)| {
+            let class = Arc::clone(by_id.get(&class)?);
+            Some(((whose, interval, class), clicks.unsigned_abs()))
+        })
+    });
+    let sums = Sums::of_classes(classes);
+    if sums.is_empty() {
+        return Ok(());
+    }
+    let mut reader = Reader::new(session, remembered);
+    let merged = merge(&mut reader, sums, &HashMap::new(), 0).await?;
+    let versions = reader.versions;
+    write(session, merged.days, &versions).await?;
+    write_quarters(session, merged.left).await
+}
+
+/// Adds sums of owners to the log.
+async fn log(session: &mut Session, sums: Sums, ids: &ClassIds) -> Result<(), sqlx::Error> {
+    let (mut owners, mut intervals, mut packed) = (Vec::new(), Vec::new(), Vec::new());
+    for (whose, interval, classes) in sums.by_id(ids) {
+        owners.push(-whose);
+        intervals.push(interval);
+        packed.push(pack_classes(&classes));
+    }
+    if !owners.is_empty() {
+        sqlx::query(
+            "INSERT INTO owner_series_log (owner_id, interval, classes) SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bytea[])",
+        )
+        .bind(owners)
+        .bind(intervals)
+        .bind(packed)
+        .execute(session)
+        .await?;
+    }
+    Ok(())
+}
+
+/// The owner of each link that still exists.
+async fn owners(session: &mut Session, links: Vec<i64>) -> Result<HashMap<i64, i64>, sqlx::Error> {
+    // One by one: a plan that was made while links were few would read all of them.
+    let found: Vec<(i64, Option<i64>)> = sqlx::query_as(
+        "SELECT id, (SELECT owner_id FROM links WHERE links.id = asked.id) FROM unnest($1::bigint[]) AS asked (id)",
+    )
+    .bind(links)
+    .fetch_all(session)
+    .await?;
+    let owned = found
+        .into_iter()
+        .filter_map(|(link, owner)| Some((link, owner?)));
+    Ok(owned.collect())
+}
