@@ -80,14 +80,15 @@ pub struct Breakdown {
 #[async_trait]
 pub trait Details: Send + Sync {
     /// Sums some of the classes that were noted since, in a short step. Those of deleted links are dropped. Up to `rows_per_day`
-    /// rows of quarters of an hour are new on one day, beside up to three for each link and interval: of clicks for whose class
-    /// there is no room, only whether they are by a known bot is kept. Returns whether more are left.
+    /// classes are new in a quarter of an hour of a link on one day, beside up to three for each link and interval: of clicks for whose
+    /// class there is no room, only whether they are by a known bot is kept. Returns whether more are left.
     async fn sum_details(&self, rows_per_day: u64) -> Result<bool, StoreError>;
 
-    /// Removes up to `limit` rows of quarters of an hour before this one; those of days stay. Returns their number.
+    /// Sums the quarters of an hour of up to `limit` days before this interval; the days stay. Returns the number of days.
     async fn prune_details(&self, before: Interval, limit: u32) -> Result<u64, StoreError>;
 
-    /// Removes up to `limit` rows of one deleted link, also from the sums of its owner. Returns whether more may be left.
+    /// Removes up to `limit` days of deleted links, also from those of their owners, and of deleted accounts. Returns whether more may be
+    /// left.
     async fn remove_details_of_deleted(&self, limit: u32) -> Result<bool, StoreError>;
 
     /// Clicks of known bots on an owner's links, by interval and in no order, as of the newest summing.

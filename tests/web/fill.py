@@ -92,7 +92,7 @@ def write_days(database: sqlite3.Connection, whose: int, sums: Counter, bots_ids
         row = (day, whose, packed_bots(+bots), packed_classes(whole))
         database.execute("INSERT INTO class_days (day, whose, bots, ended, quarters) VALUES (?, ?, ?, ?, x'')", row)
         database.execute(
-            "INSERT INTO class_quarters (day, whose, quarters) VALUES (?, ?, ?)", (day, whose, packed_quarters(quarters)))
+            "INSERT INTO class_quarters (day, whose, number, quarters) VALUES (?, ?, 1, ?)", (day, whose, packed_quarters(quarters)))
 
 
 def clicks_of(chance: random.Random, scale: float, now: int) -> dict[int, int]:
