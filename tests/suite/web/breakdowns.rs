@@ -22,7 +22,8 @@ async fn summed(browser: &mut Browser<'_>, path: &str, clicks: &str) -> String {
     for _ in 0..500 {
         let page = browser.get(path).await.text;
         if visitors(&page).contains(&wanted) {
-            return page;
+            // Each table is read by itself, so another one may be from a moment before.
+            return browser.get(path).await.text;
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
