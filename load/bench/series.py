@@ -152,7 +152,7 @@ def counted(postgres: Postgres, owner: int) -> int:
 
 
 def classes(postgres: Postgres, owner: int, link: int, times: Times, in_interval: str) -> None:
-    """Writes classes: those of the link are drawn click by click. Quarters have left the rows of their days."""
+    """Writes classes; the classes of the link are drawn click by click. Quarters have left the rows of their days."""
     postgres.sql(f"""
         insert into click_classes (referrer, country, browser, os, device, bot)
         select case n / 50 when 0 then '' else 'page' || n / 50 || '.example' end,

@@ -339,7 +339,7 @@ CREATE TABLE link_clicks (
     is_deleted  boolean NOT NULL DEFAULT false,
     -- Older intervals as points, the newest first. Sixteen or more are a row of link_series, too; the next clicks replace them.
     -- The log has of an update what differs between the row's beginning and its end. So the columns that change most stand
-    -- together, and a new point before those that stay.
+    -- together, and a new point stands before the older points.
     past        bigint[]
 )
 -- Counts are updated in their pages, which are cleaned as they are read. What is left grows with the table; a fifth of
@@ -502,8 +502,8 @@ CREATE FUNCTION points_in_parts(of_link bigint) RETURNS TABLE (at integer, click
     WHERE band = ANY (bands_of(of_link)) AND links[place] = of_link - (band >> 5);
 $$;
 
--- The same for all links of an owner, also for those that were deleted since. The parts of a million links are 20 MB, so those of few links
--- are found by their bands.
+-- The same for all links of an owner, also for links that were deleted since. The parts of a million links are 20 MB, so the parts of a few
+-- links are found by their bands.
 CREATE FUNCTION owner_points_in_parts(of_owner bigint) RETURNS TABLE (link bigint, at integer, clicks bigint)
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT clicked.link, interval, as_count(sum(clicked.n)) FROM (
@@ -833,9 +833,9 @@ CREATE TABLE class_days (
     whose    bigint  NOT NULL,
     -- Clicks of known bots by quarter of an hour, for ever: what a series is without.
     bots     bytea   NOT NULL,
-    -- By class, those of quarters that have left the row.
+    -- Clicks by class in the quarters that have left the row.
     ended    bytea   NOT NULL,
-    -- By quarter and class, the other ones.
+    -- Clicks by quarter and class in the other quarters.
     quarters bytea   NOT NULL,
     PRIMARY KEY (day, whose)
 )

@@ -352,7 +352,7 @@ VALUES ('', '', '', '', '', ''), ('', '', '', '', '', 'true'), ('', '', '', '', 
 INSERT INTO click_recorders (recorder, last_batch, seen_at, counted) VALUES (-1, 0, 9223372036854775807, 9223372036854775807);
 
 -- How many sums are added, in their order, of the classes that are summed together: classes of each recorder's batches up to one. First
--- come those of links, then those of their owners. NULL if no classes are being summed.
+-- come the sums of links, then the sums of their owners. NULL if no classes are being summed.
 CREATE TABLE click_details_summing (
     only_row  INTEGER PRIMARY KEY CHECK (only_row = 1),
     of_owners INTEGER NOT NULL,
@@ -381,9 +381,9 @@ CREATE TABLE class_days (
     whose    INTEGER NOT NULL,
     -- Clicks of known bots by quarter of an hour, for ever: what a series is without.
     bots     BLOB    NOT NULL,
-    -- By class, those of quarters that have left the row.
+    -- Clicks by class in the quarters that have left the row.
     ended    BLOB    NOT NULL,
-    -- By quarter and class, the other ones.
+    -- Clicks by quarter and class in the other quarters.
     quarters BLOB    NOT NULL,
     PRIMARY KEY (day, whose)
 ) STRICT, WITHOUT ROWID;

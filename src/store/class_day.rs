@@ -6,16 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::leb128::{put_number, take_number};
+use super::class_packing::{
+    OfClasses, packed_bots, packed_classes, packed_quarters, parse_bots, parse_classes,
+    parse_quarters,
+};
 
 /// After how many bytes of quarters all but the newest leave the row.
 const MAX_QUARTERS: usize = 1_024;
-
-/// Clicks by the id of their class; below 0 if clicks of a deleted link are subtracted from quarters that have left the row.
-pub(super) type OfClasses = BTreeMap<i32, i64>;
-
-/// The same as a list, in the order of their classes.
-pub(super) type ClassClicks = Vec<(i32, i64)>;
 
 /// Clicks on one day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +27,7 @@ pub(super) struct ClassDay {
     has_new_ended: bool,
 }
 
-/// A day as the databases keep it. Numbers are in LEB128.
+/// A day as the databases keep it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PackedDay {
     pub(super) bots: Vec<u8>,
@@ -62,15 +59,20 @@ impl ClassDay {
         })
     }
 
-    pub(super) fn packed(&self) -> PackedDay {
-        let mut packed = PackedDay::default();
-        for (quarter, clicks) in &self.bots {
-            packed.bots.push(*quarter);
-            put_signed(&mut packed.bots, *clicks);
+    /// The day that takes the place of a row that is no day: it must not keep others from being merged.
+    pub(super) fn begun_anew() -> Self {
+        Self {
+            has_new_ended: true,
+            ..Self::default()
         }
-        packed.ended = pack_classes(&self.ended);
-        packed.quarters = packed_quarters(&self.quarters);
-        packed
+    }
+
+    pub(super) fn packed(&self) -> PackedDay {
+        PackedDay {
+            bots: packed_bots(&self.bots),
+            ended: packed_classes(&self.ended),
+            quarters: packed_quarters(&self.quarters),
+        }
     }
 
     pub(super) fn add(&mut self, addition: &Addition) {
@@ -140,7 +142,7 @@ impl ClassDay {
         self.quarters.get(&quarter)
     }
 
-    /// No more classes than so many has the day.
+    /// The day has no more classes than this.
     pub(super) fn most_classes(&self) -> usize {
         self.ended.len() + self.quarters.values().map(BTreeMap::len).sum::<usize>()
     }
@@ -194,7 +196,7 @@ impl ClassDay {
     }
 }
 
-/// Adds to a sum. A sum of 0 is no entry.
+/// Adds to a sum. A sum of 0 has no entry.
 fn add<K: Ord>(sums: &mut BTreeMap<K, i64>, key: K, clicks: i64) {
     use std::collections::btree_map::Entry;
     match sums.entry(key) {
@@ -209,85 +211,6 @@ fn add<K: Ord>(sums: &mut BTreeMap<K, i64>, key: K, clicks: i64) {
             new => *sum.get_mut() = new,
         },
     }
-}
-
-fn packed_quarters(quarters: &BTreeMap<u8, OfClasses>) -> Vec<u8> {
-    let mut packed = Vec::new();
-    for (quarter, classes) in quarters.iter().rev() {
-        packed.push(*quarter);
-        put_classes(&mut packed, classes);
-    }
-    packed
-}
-
-/// Classes as [`parse_classes`] reads them.
-pub(super) fn pack_classes(classes: &OfClasses) -> Vec<u8> {
-    let mut packed = Vec::new();
-    if !classes.is_empty() {
-        put_classes(&mut packed, classes);
-    }
-    packed
-}
-
-/// How many there are, then each class less the one before, and its clicks.
-fn put_classes(packed: &mut Vec<u8>, classes: &OfClasses) {
-    put_number(packed, classes.len() as u64);
-    let mut before = 0;
-    for (class, clicks) in classes {
-        put_number(packed, u64::from((class - before).unsigned_abs()));
-        put_signed(packed, *clicks);
-        before = *class;
-    }
-}
-
-fn take_classes(rest: &mut &[u8]) -> Option<ClassClicks> {
-    let (count, mut before) = (take_number(rest)?, 0_i32);
-    let mut classes = Vec::new();
-    for _ in 0..count {
-        let step = i32::try_from(take_number(rest)?).ok()?;
-        before = before.checked_add(step)?;
-        classes.push((before, take_signed(rest)?));
-    }
-    Some(classes)
-}
-
-/// Clicks of known bots by quarter.
-pub(super) fn parse_bots(packed: &[u8]) -> Option<Vec<(u8, i64)>> {
-    let (mut rest, mut bots) = (packed, Vec::new());
-    while let Some((quarter, after)) = rest.split_first() {
-        rest = after;
-        bots.push((*quarter, take_signed(&mut rest)?));
-    }
-    Some(bots)
-}
-
-/// Clicks by class over the quarters that have left a row.
-pub(super) fn parse_classes(packed: &[u8]) -> Option<ClassClicks> {
-    if packed.is_empty() {
-        return Some(Vec::new());
-    }
-    let rest = &mut &*packed;
-    take_classes(rest).filter(|_| rest.is_empty())
-}
-
-/// Clicks by quarter and class.
-pub(super) fn parse_quarters(packed: &[u8]) -> Option<Vec<(u8, ClassClicks)>> {
-    let (mut rest, mut quarters) = (packed, Vec::new());
-    while let Some((quarter, after)) = rest.split_first() {
-        rest = after;
-        quarters.push((*quarter, take_classes(&mut rest)?));
-    }
-    Some(quarters)
-}
-
-/// The sign is the lowest bit.
-fn put_signed(packed: &mut Vec<u8>, number: i64) {
-    put_number(packed, (number << 1 ^ number >> 63).cast_unsigned());
-}
-
-fn take_signed(rest: &mut &[u8]) -> Option<i64> {
-    let number = take_number(rest)?;
-    Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
 }
 
 #[cfg(test)]
@@ -385,18 +308,6 @@ mod tests {
                 add(&mut left_of_owner, *class, *clicks);
             }
             prop_assert!(left_of_owner.is_empty() && day.bots.is_empty());
-        }
-
-        #[test]
-        fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
-            let _ = (parse_bots(&bytes), parse_classes(&bytes), parse_quarters(&bytes));
-        }
-
-        #[test]
-        fn numbers_are_read_as_they_were_put(number: i64) {
-            let mut packed = Vec::new();
-            put_signed(&mut packed, number);
-            prop_assert_eq!(take_signed(&mut &*packed), Some(number));
         }
     }
 

@@ -73,7 +73,7 @@ pub(super) struct Merged {
     pub(super) ids: ClassIds,
 }
 
-/// Adds sums to their days. `owners` has those of links whose sums they are.
+/// Adds sums to their days. If they are sums of links, `owners` has the owners of these links.
 pub(super) async fn merge(
     reader: &mut impl ClassReader,
     sums: Sums,
@@ -129,7 +129,7 @@ pub(super) async fn merge(
 }
 
 /// Names only as many referrers as a link, and an account, has room for on a day. A day with few classes has few referrers. Classes that
-/// have no number yet, which are what fills the database, have to find room among those of the owner, too.
+/// have no number yet, which are what fills the database, need room among the referrers of the owner, too.
 async fn bound_referrers(
     reader: &mut impl ClassReader,
     sums: Sums,
@@ -243,10 +243,10 @@ pub(super) async fn read_days(
     Ok(())
 }
 
-/// A day that is invalid begins anew: it must not keep all others from being merged.
+/// A day as it was packed; a new one if that is invalid.
 pub(super) fn parsed(packed: &PackedDay) -> ClassDay {
     ClassDay::parse(packed).unwrap_or_else(|| {
         tracing::error!("a day of visitor classes is invalid and begins anew");
-        ClassDay::default()
+        ClassDay::begun_anew()
     })
 }

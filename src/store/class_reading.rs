@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-use super::class_day::{parse_bots, parse_classes, parse_quarters};
+use super::class_packing::{parse_bots, parse_classes, parse_quarters};
 use super::details::{QUARTERS_OF_DAY, day_of};
 use crate::domain::Interval;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::class_day::{ClassDay, OfClasses};
+use super::class_day::ClassDay;
+use super::class_packing::OfClasses;
 use super::details::{MAX_CLASSES_OF_INTERVAL, MAX_CLASSES_OF_OWNER, day_of, quarter_of};
 use super::rows::signed;
 use super::summing::{ClassIds, Days, Sums, Whose};
@@ -103,12 +104,40 @@ impl Sums {
                 return class;
             }
             unclassified += clicks;
-            let alone = Arc::new(class.bot_flag_only());
-            if let Some(id) = ids.get(&alone).filter(|_| whose > 0) {
+            let bot_flag = Arc::new(class.bot_flag_only());
+            if let Some(id) = ids.get(&bot_flag).filter(|_| whose > 0) {
                 room.takes(whose, interval, *id, true);
             }
-            alone
+            bot_flag
         });
         (fitted, unclassified)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::class_day::Addition;
+
+    #[test]
+    fn an_account_has_room_for_so_many_classes_on_a_day_and_for_bots_and_people_past_it() {
+        let most = i32::try_from(MAX_CLASSES_OF_OWNER).unwrap();
+        let mut day = ClassDay::default();
+        for class in 0..most - 1 {
+            day.add(&Addition {
+                quarter: 5,
+                class,
+                clicks: 1,
+                is_bot: false,
+            });
+        }
+        let days = Days::from([((0, -7), day)]);
+        let mut room = Room::new(&days, Vec::new(), 0);
+        let mut takes = |class, is_last_resort| room.takes_of_account(-7, 0, class, is_last_resort);
+        assert!(takes(0, false), "it is there");
+        assert!(takes(most, false), "the last one");
+        assert!(!takes(most + 1, false));
+        assert!(takes(most, false), "it is there now");
+        assert!(takes(most + 2, true), "a last resort");
     }
 }

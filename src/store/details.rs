@@ -87,7 +87,7 @@ pub trait Details: Send + Sync {
     /// Sums the quarters of an hour of up to `limit` days before this interval; the days stay. Returns the number of days.
     async fn prune_details(&self, before: Interval, limit: u32) -> Result<u64, StoreError>;
 
-    /// Removes up to `limit` days of deleted links, also from those of their owners, and of deleted accounts. Returns whether more may be
+    /// Removes up to `limit` days of deleted links, also from the days of their owners, and of deleted accounts. Returns whether more may be
     /// left.
     async fn remove_details_of_deleted(&self, limit: u32) -> Result<bool, StoreError>;
 

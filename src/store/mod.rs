@@ -17,6 +17,7 @@ mod admin_search;
 mod administration;
 mod class_day;
 mod class_merge;
+mod class_packing;
 mod class_reading;
 mod click_batch;
 mod click_details;

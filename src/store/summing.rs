@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::class_day::{Addition, ClassDay, OfClasses};
+use super::class_day::{Addition, ClassDay};
+use super::class_packing::OfClasses;
 use super::details::{MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER, day_of, quarter_of};
 use super::rows::signed;
 use super::{ClickDetails, DetailedClicks};

@@ -174,6 +174,22 @@ both_stores! {
         assert!(!store.details.remove_details_of_deleted(100).await.unwrap());
     }
 
+    async fn a_day_that_is_invalid_begins_anew_and_keeps_no_other_from_being_merged(store) {
+        let owner = user(&store).await;
+        let (_, id) = link(&store, owner).await;
+        click(&store, &[id], &[3], 1).await;
+        store.by_hand(if store.is_sqlite() {
+            "UPDATE class_days SET ended = x'ff' WHERE whose > 0"
+        } else {
+            "UPDATE class_days SET ended = '\\xff' WHERE whose > 0"
+        }).await;
+        let (_, other) = link(&store, owner).await;
+        click(&store, &[id, other], &[40, 41], 2).await;
+        assert_eq!(clicks_in(&store, ClicksOf::Link(id), 0, 96).await, of_quarters(2), "since then");
+        assert_eq!(clicks_in(&store, ClicksOf::Link(other), 0, 96).await, of_quarters(2));
+        assert_eq!(clicks_in(&store, ClicksOf::Owner(owner.user), 0, 96).await, of_quarters(5));
+    }
+
     async fn bots_of_a_deleted_link_are_not_in_the_series_of_its_owner_before_and_after_its_classes_are_removed(store) {
         let owner = user(&store).await;
         let (code, gone) = link(&store, owner).await;

@@ -1,10 +1,10 @@
 //! Clicks of links that are gone, in Postgres: removed step by step, without a flush that waits.
 
 use shunt::domain::{Interval, LinkId};
-use shunt::store::{ClickDetails, FlushId, FlushMark, MergeRound, Raise, Store};
+use shunt::store::{ClickDetails, FlushId, FlushMark, MergeRound, Store};
 use sqlx::{Connection, PgConnection};
 
-use crate::store::backend::{link, user, with_primary};
+use crate::store::backend::{began, link, user, with_primary};
 use crate::support::clicks::of_links;
 
 async fn number(by_hand: &mut PgConnection, sql: &'static str) -> i64 {
@@ -36,13 +36,7 @@ async fn flush(store: &Store, number: i64, links: &[LinkId]) {
     let data_set = if let Some(data_set) = known {
         data_set
     } else {
-        let raise = Raise {
-            tag: "{tag}",
-            from: 0,
-            above: 0,
-            replication_id: "server",
-        };
-        store.begin_data_set(raise, "").await.unwrap().unwrap()
+        began(store).await
     };
     let flush = FlushId {
         name: "flush".to_owned(),

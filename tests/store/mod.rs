@@ -2,6 +2,7 @@
 
 mod additive;
 mod backend;
+mod class_merges;
 mod class_quarters;
 mod class_sums;
 mod click_limits;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
-use shunt::cache::{CacheLimits, LinkCache};
+use shunt::cache::LinkCache;
 use shunt::clicks::counts::Counts;
 use shunt::clicks::{FlushOutcome, Flusher, MemoryOnly, PieceSize, RedisSink, recover};
 use shunt::domain::{
@@ -22,6 +22,7 @@ use shunt::store::{
 use sqlx::{Connection, PgConnection};
 use tokio::sync::Mutex;
 
+use crate::support::caches::cache;
 use crate::support::clicks::of_owner;
 use crate::support::{Backend, Mode, RedisServer, eventually, locked, waiting_for};
 
@@ -75,15 +76,7 @@ impl Pipeline {
         let shard = shards.iter().next().unwrap();
         recover(shard, &store).await.unwrap();
         shard.recovered();
-        let limits = CacheLimits {
-            memory: 1_000_000,
-            links: None,
-            link_ttl: Duration::from_mins(1),
-            is_alone: false,
-            unknown_ttl: Duration::from_mins(1),
-            workers: 1,
-        };
-        let (cache, _) = LinkCache::new(limits, Some(&shards)).for_worker();
+        let cache = cache(&shards);
         let (owner, links) = links(&store).await;
         let pipeline = Self {
             observer: Mutex::new(PgConnection::connect(&url).await.unwrap()),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use shunt::cache::{CacheLimits, LinkCache};
+use shunt::cache::LinkCache;
 use shunt::clicks::counts::{Counts, LinkSeries};
 use shunt::clicks::{Flusher, MemoryOnly, RedisSink, recover, settle_parked};
 use shunt::domain::{
@@ -20,6 +20,7 @@ use shunt::store::{ClickBatch, ClickDetails, NewLink, SqliteStore, Store, StoreS
 use tempfile::TempDir;
 
 use crate::support::RedisServer;
+use crate::support::caches::cache;
 use crate::support::clicks::{of_links, owner_of};
 
 const NOON: i64 = 2_000_000;
@@ -55,15 +56,7 @@ impl Pipeline {
         let shard = shards.iter().next().unwrap();
         recover(shard, &store).await.unwrap();
         shard.recovered();
-        let limits = CacheLimits {
-            memory: 1_000_000,
-            links: None,
-            link_ttl: Duration::from_mins(1),
-            is_alone: false,
-            unknown_ttl: Duration::from_mins(1),
-            workers: 1,
-        };
-        let (cache, _) = LinkCache::new(limits, Some(&shards)).for_worker();
+        let cache = cache(&shards);
         let (owner, link) = link(&store).await;
         Self {
             server,

@@ -58,7 +58,7 @@ def main() -> None:
 
 def visitors_of(chance: random.Random, database: sqlite3.Connection, link: int, series: dict[int, int],
                 days: dict[int, Counter]) -> None:
-    """Gives each click a class, in the days of the link and in those of its owner."""
+    """Gives each click a class, in the days of the link and in the days of its owner."""
     def some(weights: dict, clicks: int) -> list:
         return chance.choices(list(weights), list(weights.values()), k=clicks)
 

@@ -30,13 +30,13 @@ const KNOWN_CLASSES: usize = 10_000;
 ///
 /// A link takes at most 94 bytes: 70 in a tree, each of whose nodes has room for 11 entries of 24 bytes and has at least 5, and 24
 /// in the list that is made of the tree. A sum of a link and class takes at most 70 bytes, too. So the default is at most 94 MB, and
-/// 70 MB more while visitors are classified. Beside these are the classes themselves, each once: those that sums refer to, and
-/// at most as many others. All of them are in `ANALYTICS_REDIS_MIB`, and take some 64 bytes more each in memory.
+/// 70 MB more while visitors are classified. Beside these are the classes themselves, each once: the classes that sums refer to,
+/// and at most as many others. All of them are in `ANALYTICS_REDIS_MIB`, and take some 64 bytes more each in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct PieceSize {
     /// Links with clicks; at least one.
     pub links: usize,
-    /// Sums of clicks by link and class. Those of a single link may not fit: the clicks of what is above have no class.
+    /// Sums of clicks by link and class. The sums of a single link may not fit: the clicks of the sums past the room have no class.
     pub classes: usize,
 }
 
@@ -173,7 +173,7 @@ impl Piece {
         }
     }
 
-    /// Adds those of its links. Returns how many clicks get no class, because there is no room for all sums of a single link.
+    /// Adds the classes of its links. Returns how many clicks get no class, because a single link has more sums than there is room for.
     fn add_details(&mut self, mut batch: ClickDetails, most: usize) -> u64 {
         if batch.is_empty() {
             return 0;
@@ -209,7 +209,7 @@ impl Piece {
         (self.is_last || !rest.is_empty()).then_some(rest)
     }
 
-    /// Takes out the first links of the rest, at most so many, to be written; `None` if there is no rest.
+    /// Takes out the first links of the rest, at most so many, to be written; `None` if nothing is left.
     pub(super) fn take_part(&mut self, mark: FlushMark, most: usize) -> Option<Part<'_>> {
         let rest = self.rest(mark)?.len();
         let rest = &self.increments[self.increments.len() - rest..];

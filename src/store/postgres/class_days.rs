@@ -98,7 +98,7 @@ pub(super) fn packed_day((day, whose, bots, ended, quarters): DayRow) -> (DayOf,
     ((day, whose), packed)
 }
 
-/// Writes days over the rows of these versions, in rising order; returns those whose row another transaction has changed or made
+/// Writes days over the rows of these versions, in rising order; returns the days whose row another transaction has changed or made
 /// meanwhile, which are not written.
 pub(super) async fn write(
     session: &mut Session,

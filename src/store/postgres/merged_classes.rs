@@ -1,7 +1,7 @@
 //! Merges the classes of parts into days, in Postgres.
 //!
-//! Classes of links go into the days of the links; those of their owners into `owner_series_log`, from where one instance at a time
-//! adds them to the days of the owners: many links have the same owner, and merges do not wait for each other.
+//! Classes of links go into the days of the links, and the same clicks by owner into `owner_series_log`, from where one instance at a time
+//! adds them to the days of the owners: many links have the same owner, and merges must not wait for each other.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use super::class_ids::RememberedClasses;
 use super::clicks::insert_classes;
 use super::session::Session;
 use crate::domain::Interval;
-use crate::store::class_day::{pack_classes, parse_classes};
 use crate::store::class_merge::merge;
+use crate::store::class_packing::{packed_classes, parse_classes};
 use crate::store::click_rows;
 use crate::store::summing::{ClassIds, Sums, WaitingClasses};
 
@@ -134,7 +134,7 @@ async fn log(session: &mut Session, sums: Sums, ids: &ClassIds) -> Result<(), sq
     for (whose, interval, classes) in sums.by_id(ids) {
         owners.push(-whose);
         intervals.push(interval);
-        packed.push(pack_classes(&classes));
+        packed.push(packed_classes(&classes));
     }
     if !owners.is_empty() {
         sqlx::query(

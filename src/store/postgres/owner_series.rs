@@ -31,7 +31,7 @@ macro_rules! points_of_owner {
 
 pub(super) use points_of_owner;
 
-/// Rows, and owners, intervals and packed classes of those that have classes.
+/// The number of rows; owners, intervals and packed classes of the rows with classes.
 type SummedRow = (
     i64,
     Option<Vec<i64>>,
@@ -62,7 +62,7 @@ pub(super) async fn sum_log(
     sum_some(session, remembered).await
 }
 
-/// The same for the instance that is alone.
+/// The same, if no other instance adds rows up now.
 pub(super) async fn sum_some(
     session: &mut Session,
     remembered: &RememberedClasses,

@@ -1,4 +1,4 @@
-//! Removal of classes that are not kept any more, and of those of deleted links and accounts, in Postgres, in steps.
+//! Removal of classes that are not kept any more, and of the classes of deleted links and accounts, in Postgres, in steps.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -6,8 +6,8 @@ use super::class_days::{DayRow, Reader, packed_day, write};
 use super::class_ids::RememberedClasses;
 use super::owner_series::{is_alone, sum_some};
 use super::session::Session;
-use crate::store::class_day::{OfClasses, parse_quarters};
 use crate::store::class_merge::{ClassReader, make_up, parsed, read_days};
+use crate::store::class_packing::{OfClasses, parse_quarters};
 use crate::store::summing::{DayOf, Days};
 
 /// How long a deleted link's rows stay: no merge takes so long that saw the link.

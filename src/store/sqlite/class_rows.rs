@@ -28,7 +28,7 @@ const INTERVALS_AT_ONCE: usize = 2;
 #[derive(Default)]
 pub(super) struct Remembered {
     classes: ClassIds,
-    /// Referrers of owners with those that their links got since, which are not in the owners' rows yet.
+    /// Referrers of owners, also the newest of their links, which are not in the owners' rows yet.
     of_owners: Referrers,
     growth: Option<BTreeMap<i32, i64>>,
     pruned: Option<DayOf>,
@@ -260,7 +260,7 @@ impl Remembered {
         }
     }
 
-    /// Up to which day quarters are not kept any more: nor are those of clicks that come later than that.
+    /// The last day of which only the whole is kept, also of clicks that come late.
     async fn pruned(&mut self, reader: &mut SqliteConnection) -> Result<DayOf, sqlx::Error> {
         if let Some(pruned) = self.pruned {
             return Ok(pruned);

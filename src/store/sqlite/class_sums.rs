@@ -1,7 +1,7 @@
 //! Sums the classes of clicks in SQLite.
 //!
 //! Clicks wait for the one writer, so each step is short. A link is in many batches: so all that waits is read and summed in memory,
-//! and these sums are added to the days of links in their order, some at a time; and then to those of their owners. What waits are the
+//! and these sums are added to the days of links in their order, some at a time, and then to the days of their owners. What waits are the
 //! batches that the journal keeps for their classes once their clicks are counted. The row in `click_details_summing`
 //! says how many sums are added, in the same transaction; after a crash, the same sums are made of the same rows, and those that
 //! are added are left out.
@@ -66,10 +66,10 @@ pub(super) struct Steps {
     pub(super) remembered: Remembered,
 }
 
-/// Sums of the rows that are summed together: first those of links, then those of owners.
+/// Sums of the rows that are summed together: first the sums of links, then the sums of owners.
 struct Summing {
     mark: Mark,
-    /// Those that are still to be added.
+    /// The sums that are still to be added.
     rest: BTreeMap<OfClass, u64>,
 }
 
@@ -120,8 +120,8 @@ impl ClassSums {
         Ok(true)
     }
 
-    /// Waits for the step that is under way; the next one waits for the guard. Whoever else writes days takes it: a step reads before it
-    /// writes.
+    /// Waits for the step that is under way; the next one waits for the guard. All other code that writes days takes it, too: a step reads
+    /// before it writes.
     pub(super) async fn between_steps(&self) -> MutexGuard<'_, UnderWay> {
         self.under_way.lock().await
     }

@@ -1,4 +1,4 @@
-//! Removal of classes that are not kept any more, and of those of deleted links and accounts, in SQLite, in steps: what is written is
+//! Removal of classes that are not kept any more, and of the classes of deleted links and accounts, in SQLite, in steps: what is written is
 //! read first, between two steps that sum classes.
 
 use std::collections::BTreeMap;
@@ -12,8 +12,9 @@ use super::class_rows::{Reader, Remembered};
 use super::class_sums::ClassSums;
 use super::one_row::{in_one_row, read};
 use crate::store::StoreError;
-use crate::store::class_day::{ClassDay, OfClasses, parse_quarters};
+use crate::store::class_day::ClassDay;
 use crate::store::class_merge::{make_up, parsed};
+use crate::store::class_packing::{OfClasses, parse_quarters};
 use crate::store::summing::DayOf;
 
 /// `?1` is a position in JSON, `?2` the day before which quarters are summed, `?3` how many rows are read.
@@ -93,7 +94,7 @@ impl ClassSums {
         Ok(count as u64)
     }
 
-    /// Removes up to `limit` days of a deleted link, also from those of its owner, or of a deleted account. Returns whether more may be
+    /// Removes up to `limit` days of a deleted link, also from the days of its owner, or of a deleted account. Returns whether more may be
     /// left.
     pub(super) async fn remove_of_deleted(&self, limit: u32) -> Result<bool, StoreError> {
         let mut under_way = self.between_steps().await;
@@ -146,7 +147,7 @@ impl ClassSums {
     }
 }
 
-/// The days of an owner without those of a link.
+/// The days of an owner without the clicks of a link.
 async fn without(
     reader: &mut SqliteConnection,
     remembered: &mut Remembered,

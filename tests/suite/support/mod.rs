@@ -2,6 +2,7 @@
 
 mod app;
 mod backend;
+pub(crate) mod caches;
 mod class_days;
 pub(crate) mod clicks;
 pub(crate) mod links;
