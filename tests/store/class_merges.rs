@@ -39,6 +39,35 @@ async fn an_instance_that_adds_sums_of_owners_up_is_the_only_one() {
 }
 
 #[tokio::test]
+async fn all_rows_of_an_owner_are_added_up_together_beginning_with_an_old_one() {
+    with_primary(async |primary, url| {
+        let store = Store::of(primary);
+        let (first, second) = (user(&store).await, user(&store).await);
+        let mut by_hand = PgConnection::connect(&url).await.unwrap();
+        // A step has 10,000 rows.
+        for (owner, rows) in [(second, 9_000), (first, 9_000), (second, 1_000)] {
+            sqlx::query("INSERT INTO owner_series_log (owner_id, interval, clicks) SELECT $1, 5, 1 FROM generate_series(1, $2)")
+                .bind(owner.user.0)
+                .bind(rows)
+                .execute(&mut by_hand)
+                .await
+                .unwrap();
+        }
+        let mut sums = async || -> Vec<(i64, i64)> {
+            sqlx::query_as("SELECT owner_id, clicks FROM owner_series ORDER BY owner_id")
+                .fetch_all(&mut by_hand)
+                .await
+                .unwrap()
+        };
+        assert!(store.details.sum_details(0).await.unwrap());
+        assert_eq!(sums().await, [(second.user.0, 10_000)]);
+        assert!(!store.details.sum_details(0).await.unwrap());
+        assert_eq!(sums().await, [(first.user.0, 9_000), (second.user.0, 10_000)]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn classes_that_another_merge_has_locked_are_passed_over() {
     with_primary(async |primary, url| {
         let store = Store::of(primary);

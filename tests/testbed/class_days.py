@@ -1,8 +1,8 @@
-"""Days of visitor classes, packed as the service packs them (`src/store/class_day.rs`)."""
+"""Visitor classes, packed as the service packs them (`src/store/class_packing.rs`, `src/store/click_details.rs`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 QUARTERS_A_DAY = 96
 
@@ -15,6 +15,19 @@ def leb128(number: int) -> bytes:
         number >>= 7
     packed.append(number)
     return bytes(packed)
+
+
+def packed_details(links: Sequence[int], classes: Callable[[int], Iterable[tuple[str, ...]]]) -> bytes:
+    """One click of each link and class, as it travels with a batch or a flush. A class has six values, `''` if one is unknown."""
+    numbers: dict[tuple[str, ...], int] = {}
+    packed, before = bytearray(), 0
+    for link in links:
+        for values in classes(link):
+            number = numbers.setdefault(values, len(numbers))
+            packed += leb128(link - before) + leb128(number) + leb128(1)
+            before = link
+    texts = b"".join(leb128(len(value.encode())) + value.encode() for values in numbers for value in values)
+    return b"\x01" + leb128(len(numbers)) + texts + bytes(packed)
 
 
 def packed_classes(clicks: Mapping[int, int]) -> bytes:

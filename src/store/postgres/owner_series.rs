@@ -31,9 +31,9 @@ macro_rules! points_of_owner {
 
 pub(super) use points_of_owner;
 
-/// The number of rows; owners, intervals and packed classes of the rows with classes.
+/// Whether there are more rows; owners, intervals and packed classes of the rows with classes.
 type SummedRow = (
-    i64,
+    bool,
     Option<Vec<i64>>,
     Option<Vec<i32>>,
     Option<Vec<Vec<u8>>>,
@@ -67,8 +67,8 @@ pub(super) async fn sum_some(
     session: &mut Session,
     remembered: &RememberedClasses,
 ) -> Result<bool, sqlx::Error> {
-    let (rows, owners, intervals, classes): SummedRow = sqlx::query_as(
-        "SELECT row_count, owners, intervals, classes_of FROM sum_owner_series_log($1)",
+    let (are_more, owners, intervals, classes): SummedRow = sqlx::query_as(
+        "SELECT are_more, owners, intervals, classes_of FROM sum_owner_series_log($1)",
     )
     .bind(ROWS_PER_STEP)
     .fetch_one(&mut *session)
@@ -78,5 +78,5 @@ pub(super) async fn sum_some(
         let logged = logged.map(|((owner, interval), classes)| (owner, interval, classes));
         add_to_owners(session, remembered, logged.collect()).await?;
     }
-    Ok(rows == ROWS_PER_STEP)
+    Ok(are_more)
 }
