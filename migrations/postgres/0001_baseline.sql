@@ -764,7 +764,7 @@ CREATE INDEX owner_series_log_owner ON owner_series_log (owner_id);
 
 -- Adds up to so many rows of the log up; returns whether there are more, and the classes in them. One caller at a time. It takes all rows
 -- of an owner together, as each owner's sums are written anew with every call, and begins with the owner of an old row, so that no owner
--- waits for ever. The rows of the log have no key, which would make writing them a quarter dearer.
+-- waits for ever; after the last owner come the first ones. The rows of the log have no key, which would make writing them a quarter dearer.
 -- The settings leave one plan, also for a log that has grown since: the first row as it comes, and the others by the index.
 CREATE FUNCTION sum_owner_series_log(
     at_most bigint, OUT are_more boolean, OUT owners bigint[], OUT intervals integer[], OUT classes_of bytea[])
@@ -774,7 +774,10 @@ LANGUAGE sql SET enable_sort = off SET enable_indexonlyscan = off SET enable_bit
     ),
     taken AS (
         DELETE FROM owner_series_log WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM owner_series_log WHERE owner_id >= (SELECT owner FROM old) ORDER BY owner_id LIMIT at_most))
+            (SELECT ctid FROM owner_series_log WHERE owner_id >= (SELECT owner FROM old) ORDER BY owner_id LIMIT at_most)
+            UNION ALL
+            (SELECT ctid FROM owner_series_log WHERE owner_id < (SELECT owner FROM old) ORDER BY owner_id LIMIT at_most)
+            LIMIT at_most))
         RETURNING owner_id, interval, clicks, classes
     ),
     sums AS (
@@ -786,7 +789,7 @@ LANGUAGE sql SET enable_sort = off SET enable_indexonlyscan = off SET enable_bit
         ORDER BY owner_id, interval
         ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = as_count(owner_series.clicks::numeric + excluded.clicks)
     )
-    SELECT count(*) = at_most OR EXISTS (SELECT FROM owner_series_log WHERE owner_id < (SELECT owner FROM old)),
+    SELECT count(*) = at_most,
         array_agg(owner_id) FILTER (WHERE classes IS NOT NULL), array_agg(interval) FILTER (WHERE classes IS NOT NULL),
         array_agg(classes) FILTER (WHERE classes IS NOT NULL)
     FROM taken;

@@ -1,6 +1,6 @@
 //! Several instances merge classes in Postgres at the same time: each click is in the sums once.
 
-use shunt::domain::Dimension;
+use shunt::domain::{Dimension, Principal};
 use shunt::store::{ClicksOf, Store};
 use sqlx::{Connection, PgConnection};
 
@@ -38,6 +38,26 @@ async fn an_instance_that_adds_sums_of_owners_up_is_the_only_one() {
     .await;
 }
 
+/// Adds so many rows of each owner to the log.
+async fn log<const N: usize>(by_hand: &mut PgConnection, rows: [(Principal, i32); N]) {
+    for (owner, rows) in rows {
+        sqlx::query("INSERT INTO owner_series_log (owner_id, interval, clicks) SELECT $1, 5, 1 FROM generate_series(1, $2)")
+            .bind(owner.user.0)
+            .bind(rows)
+            .execute(&mut *by_hand)
+            .await
+            .unwrap();
+    }
+}
+
+/// Owners with the sums of their clicks.
+async fn sums(by_hand: &mut PgConnection) -> Vec<(i64, i64)> {
+    sqlx::query_as("SELECT owner_id, clicks FROM owner_series ORDER BY owner_id")
+        .fetch_all(by_hand)
+        .await
+        .unwrap()
+}
+
 #[tokio::test]
 async fn all_rows_of_an_owner_are_added_up_together_beginning_with_an_old_one() {
     with_primary(async |primary, url| {
@@ -45,24 +65,27 @@ async fn all_rows_of_an_owner_are_added_up_together_beginning_with_an_old_one() 
         let (first, second) = (user(&store).await, user(&store).await);
         let mut by_hand = PgConnection::connect(&url).await.unwrap();
         // A step has 10,000 rows.
-        for (owner, rows) in [(second, 9_000), (first, 9_000), (second, 1_000)] {
-            sqlx::query("INSERT INTO owner_series_log (owner_id, interval, clicks) SELECT $1, 5, 1 FROM generate_series(1, $2)")
-                .bind(owner.user.0)
-                .bind(rows)
-                .execute(&mut by_hand)
-                .await
-                .unwrap();
-        }
-        let mut sums = async || -> Vec<(i64, i64)> {
-            sqlx::query_as("SELECT owner_id, clicks FROM owner_series ORDER BY owner_id")
-                .fetch_all(&mut by_hand)
-                .await
-                .unwrap()
-        };
+        log(
+            &mut by_hand,
+            [(second, 9_000), (first, 9_000), (second, 1_000)],
+        )
+        .await;
         assert!(store.details.sum_details(0).await.unwrap());
-        assert_eq!(sums().await, [(second.user.0, 10_000)]);
+        assert_eq!(sums(&mut by_hand).await, [(second.user.0, 10_000)]);
         assert!(!store.details.sum_details(0).await.unwrap());
-        assert_eq!(sums().await, [(first.user.0, 9_000), (second.user.0, 10_000)]);
+        assert_eq!(
+            sums(&mut by_hand).await,
+            [(first.user.0, 9_000), (second.user.0, 10_000)]
+        );
+        log(&mut by_hand, [(second, 1), (first, 1)]).await;
+        assert!(
+            !store.details.sum_details(0).await.unwrap(),
+            "the first owner comes after the last one"
+        );
+        assert_eq!(
+            sums(&mut by_hand).await,
+            [(first.user.0, 9_001), (second.user.0, 10_001)]
+        );
     })
     .await;
 }
