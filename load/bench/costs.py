@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from testbed.class_days import packed_details
 from testbed.databases import Postgres, Redis
+from testbed.programs import Failed
 
 from .accounting import usage
 from .contenders import Running
@@ -22,6 +25,11 @@ BANDS_PER_STEP = 64
 """As in src/store/postgres/parts.rs."""
 ROWS = ("first", "again", "in the next quarter")
 OWNERS = (1_000, 100_000)
+CLASSES = (*((what, 1) for what in ROWS), ("in the third quarter, five each", 5))
+"""And how many of each link."""
+CLASS_TABLES = ("class_days", "class_quarters")
+KINDS = 2_000
+"""Of visitors."""
 TABLES = ("link_clicks", "link_series", "owner_series_log")
 
 
@@ -98,6 +106,73 @@ def rows(stock: Stock, results: Results, count: int) -> None:
     assert counted >= count, f"{counted} of {count} rows are there"
 
 
+def classes(stock: Stock, results: Results, count: int) -> None:
+    """Classes of links that a flush has left, merged by the service: a class for each link, for the first time, again in the same quarter
+    of an hour, and in later ones, and then five classes. The links are the newest ones, of some owners and of many."""
+    postgres = stock.postgres
+    assert postgres
+    links = [int(line) for line in postgres.sql(f"select id from links order by id desc limit {count}").split()][::-1]
+    # In the past, so that breakdowns keep the quarters, and no other part has clicks there.
+    interval = int(time.time()) // 900 - 10 * 96
+    with stock.running() as running:
+        start = running.cpu()["server"]
+    for owners in OWNERS:
+        suffix = "" if owners == OWNERS[0] else f", {owners:,} owners"
+        # Triggers would tell every instance of each link.
+        postgres.sql(
+            "set session_replication_role = replica;"
+            " insert into users (email, email_key, password_hash, created_at)"
+            f" select name, name, '', 0 from (select 'owner{owners}-' || n as name from generate_series(1, {owners}) n) names;"
+            f" update links set owner_id = (select max(id) from users) - links.id % {owners} where id >= {links[0]}")
+        postgres.sql("vacuum analyze links")
+        for what, kinds in CLASSES:
+            interval += what not in ROWS[:2]
+            parts = (packed_details(links[first:first + PART], kinds_of(kinds)) for first in range(0, count, PART))
+            postgres.sql("copy click_parts (band, epoch, flush, interval, links, clicks, owners, classes) from stdin", "".join(
+                f"-1\t\t0\t{interval}\t{{}}\t{{}}\t{{}}\t\\\\x{packed.hex()}\n" for packed in parts))
+            sizes_before = sum(size_of(postgres, table) for table in CLASS_TABLES)
+            merged_classes(stock, results, f"classes of a link merged, {what}{suffix}", count, start)
+            grown = sum(size_of(postgres, table) for table in CLASS_TABLES) - sizes_before
+            results.figure(f"classes of a link merged, {what}{suffix}: bytes of class_days and class_quarters", grown / count)
+        interval += 96
+    postgres.sql("vacuum class_days")
+    days = int(postgres.sql("select count(*) from class_days"))
+    results.figure("a day of a link or an account, with eight classes in three quarters of an hour: bytes", size_of(postgres, "class_days") / days)
+
+
+def kinds_of(many: int) -> Callable[[int], Iterable[tuple[str, ...]]]:
+    """So many kinds of visitors for each link."""
+    return lambda link: (kind((link * many + each) % KINDS) for each in range(many))
+
+
+def kind(number: int) -> tuple[str, ...]:
+    """The values of a class."""
+    return (f"page{number % 4}.example" if number % 4 else "", ("DE", "US", "FR", "IN", "")[number // 4 % 5],
+            f"Browser {number // 20 % 10}", f"System {number // 200 % 10}", "phone" if number % 3 else "desktop",
+            "true" if number % 10 == 0 else "false")
+
+
+def merged_classes(stock: Stock, results: Results, what: str, count: int, start: float) -> None:
+    """Starts the service, and waits until it has merged all classes. `start` is the CPU that it takes to start."""
+    postgres = stock.postgres
+    assert postgres
+    postgres.sql("checkpoint")
+    lsn, before = postgres.sql("select pg_current_wal_insert_lsn()"), usage(postgres.process.pid).cpu
+    with stock.running() as running:
+        until = time.monotonic() + 600
+        while postgres.sql("select exists (select from click_parts) or exists (select from owner_series_log)") == "t":
+            if time.monotonic() > until:
+                raise Failed(f"{what}: not merged within ten minutes")
+            # Each question is a new session of Postgres.
+            time.sleep(3)
+        of_server = running.cpu()["server"] - start
+    of_postgres = usage(postgres.process.pid).cpu - before
+    log = int(postgres.sql(f"select pg_current_wal_insert_lsn() - '{lsn}'::pg_lsn"))
+    for figure, value in (("CPU of server, us", of_server * 1e6), ("CPU of Postgres, us", of_postgres * 1e6), ("bytes of the log", log)):
+        results.figure(f"{what}: {figure}", value / count)
+    say(f"costs: {what}: {of_server * 1e6 / count:.1f} and {of_postgres * 1e6 / count:.1f} us, {log / count:.0f} bytes of the log")
+
+
 def merged(postgres: Postgres, results: Results, what: str, count: int) -> tuple[float, float]:
     """Merges all parts. Returns the CPU and the bytes of the log for each link."""
     cpu, log = spent(postgres, "call merged()", count)
@@ -158,7 +233,7 @@ def flushes(postgres: Postgres, first: int, step: int, count: int) -> Iterator[N
         end $$;
         create procedure sum_log() language plpgsql as $$
         begin
-            while (select row_count from sum_owner_series_log(10000)) > 0 loop
+            while (select are_more from sum_owner_series_log(10000)) loop
                 commit;
             end loop;
         end $$""")

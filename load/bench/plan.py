@@ -11,7 +11,10 @@ from math import ceil
 
 from testbed.programs import Failed
 
-from .results import RESULTS
+from . import class_plan
+from .batch import WITH_CLASSES
+from .class_plan import ClassCosts, ClassPlan
+from .results import RESULTS, figure
 from .simulated import simulate
 from .tools import ROOT
 from .traffic import Caches, Group, Rates, distinct, lookups, uniform, zipf
@@ -71,14 +74,7 @@ class Costs:
     link_clicks: float
     at_rest: float
     """An interval of a link, once sixteen of them are a row."""
-
-
-def figure(name: str, file: str) -> float:
-    """The median of a figure in a file of load/results."""
-    found = re.search(rf"^{re.escape(name)} {{2,}}(\S+) ", (RESULTS / f"{file}.txt").read_text(), re.MULTILINE)
-    if not found:
-        raise Failed(f"load/results/{file}.txt has no figure {name!r}")
-    return float(found.group(1))
+    classes: ClassCosts
 
 
 def sample(load: str, contender: str, column: int) -> float:
@@ -104,10 +100,10 @@ def costs() -> Costs:
     append = figure(f"a link appended, again, {owners}: {cpu}", "rows")
     return Costs(
         # By agents that vary, as those of the public do.
-        warm=sample("visitors", "shunt off", 0), from_redis=figure(f"{redis} server, us", "costs"),
+        warm=sample("visitors", "shunt", 0), from_redis=figure(f"{redis} server, us", "costs"),
         from_postgres=figure(f"{postgres} server, us", "costs"),
-        batch=figure("a batch without its links: CPU of Redis, us", "batch"),
-        click=figure("each link of a batch: CPU of Redis, us", "batch"),
+        batch=figure(f"a batch without its links{WITH_CLASSES}: CPU of Redis, us", "batch"),
+        click=figure(f"each link of a batch{WITH_CLASSES}: CPU of Redis, us", "batch"),
         redis_lookup=max(0.0, figure(f"{redis} redis, us", "costs") - sample("uniform", "shunt", 1)),
         postgres_lookup=figure(f"{postgres} postgres, us", "costs"),
         append=append,
@@ -120,6 +116,7 @@ def costs() -> Costs:
         link=figure("Postgres: bytes per link", "rows"),
         link_clicks=figure("a link merged, first: bytes of link_clicks", "rows"),
         at_rest=figure("an interval of a link at rest: bytes", "rows"),
+        classes=class_plan.costs(OWNERS),
     )
 
 
@@ -140,6 +137,7 @@ class Plan:
     """The set-up for a demand."""
 
     cost: Costs
+    classes: ClassPlan
     rates: Rates
     caches: Caches
     memory_mib: int
@@ -176,25 +174,26 @@ def planned(groups: list[Group], cost: Costs, demand: Demand, memory_mib: int) -
     appending = rows * cost.append / 1e6
     merging = ((rows - new) * cost.merge_again + new * cost.merge_new_quarter) / 1e6
     flushes, merges = ceil(appending / BUSY), ceil(merging / BUSY)
-    instances = max(merges, ceil(flushes / WRITERS))
+    classes = class_plan.planned(groups, cost.classes, demand.rate, demand.interval, BUSY)
+    instances = max(merges, classes.merges, ceil(flushes / WRITERS))
     while True:
         caches = Caches(instances, memory_mib * 2**20 / BYTES_PER_CACHED_LINK, PROCESS_LIFETIMES, REDIS_LIFETIME)
         rates = lookups(groups, caches)
-        busy = (rates.in_process * cost.warm + rates.in_redis * cost.from_redis + rates.in_postgres * cost.from_postgres) / 1e6
+        busy = (rates.in_process * cost.warm + rates.in_redis * cost.from_redis + rates.in_postgres * cost.from_postgres) / 1e6 + classes.server
         workers = ceil(busy / BUSY / instances)
         if workers <= MOST_WORKERS:
             break
         instances += 1
-    enough = ceil(redis_bytes(cost, rates, pending) / LARGEST_MASTER)
+    enough = ceil(redis_bytes(cost, rates, pending, classes) / LARGEST_MASTER)
 
     def masters(acknowledged: float) -> int:
         return max(enough, masters_for(cost, demand, rates, instances * workers / acknowledged, flushes))
 
     return Plan(
-        cost, rates, caches, memory_mib, busy / BUSY, workers, flushes, merges,
+        cost, classes, rates, caches, memory_mib, busy / BUSY, workers, flushes, merges,
         masters(demand.acknowledged), masters(demand.acknowledged / 4), pending, rows, new,
-        (appending + merging + rates.in_postgres * cost.postgres_lookup / 1e6) / BUSY,
-        (rows - new) * cost.log_again + new * cost.log_new_quarter)
+        (appending + merging + classes.postgres + rates.in_postgres * cost.postgres_lookup / 1e6) / BUSY,
+        (rows - new) * cost.log_again + new * cost.log_new_quarter + classes.log)
 
 
 def shards_for(masters: int, flushes: int) -> int:
@@ -251,23 +250,27 @@ def text(plans: dict[str, Plan], groups: dict[str, list[Group]], demand: Demand)
         line("memory of an instance", lambda p: f"{p.memory_mib / 1024 + 1:.0f} GiB", "`CACHE_MEMORY_MIB`, and 1 GiB"),
         line("**Masters of Redis**, a core each", lambda p: f"**{p.masters}**", "`batch.txt`; look-ups: `costs.txt`, `visitors.txt`"),
         line(f"the same, batches acknowledged in {demand.acknowledged * 250:g} ms instead of {demand.acknowledged * 1000:g}", lambda p: f"{p.masters_if_quick}", "the same"),
-        line("memory of Redis in all", lambda p: f"**{redis_bytes(p.cost, p.rates, p.pending) / 1e9:,.0f} GB** ({p.rates.links_in_redis / million:,.0f} million links, {p.pending / million:.1f} million pending)", "`costs.txt`"),
-        line("**Cores of Postgres**", lambda p: f"**{ceil(p.postgres_cores)}**", "`rows.txt`; look-ups: `costs.txt`"),
-        line("its log (WAL)", lambda p: f"{p.log / 1e6:.0f} MB/s", "`rows.txt`"),
+        line("memory of Redis in all", lambda p: f"**{redis_bytes(p.cost, p.rates, p.pending, p.classes) / 1e9:,.0f} GB** ({p.rates.links_in_redis / million:,.0f} million links, {p.pending / million:.1f} million pending)", "`costs.txt`, `batch.txt`"),
+        line("**Cores of Postgres**", lambda p: f"**{ceil(p.postgres_cores)}**", "`rows.txt`, `classes.txt`; look-ups: `costs.txt`"),
+        line("its log (WAL)", lambda p: f"{p.log / 1e6:.0f} MB/s", "`rows.txt`, `classes.txt`"),
         line("its size at first", lambda p: f"{demand.links * (p.cost.link + p.cost.link_clicks) / 1e9:,.0f} GB", "`rows.txt`"),
         line("its growth by series", lambda p: f"{p.rows_in_new_quarters * p.cost.at_rest * day / 1e12:.2f} TB a day", "`rows.txt`"),
+        line("its growth by classes", lambda p: f"{p.classes.disk * day / 1e12:.2f} TB a day", "`classes.txt`"),
         line("found in the process, of all", lambda p: f"{p.rates.in_process / demand.rate:.1%}", "simulated"),
         line("looked up in Redis", lambda p: f"{p.rates.in_redis:,.0f}/s", "simulated"),
         line("looked up in Postgres", lambda p: f"{p.rates.in_postgres:,.0f}/s", "simulated"),
         line("rows written back", lambda p: f"{p.rows:,.0f}/s", "simulated"),
         line("of them the first in their quarter of an hour", lambda p: f"{p.rows_in_new_quarters:,.0f}/s", "simulated"),
         line("flushes that have to be written side by side", lambda p: f"{p.flushes}", "`rows.txt`"),
-        line("merges that have to run side by side, one in an instance", lambda p: f"{p.merges}", "`rows.txt`"),
+        line("pairs of a link and a class written back", lambda p: f"{p.classes.pairs:,.0f}/s", "not simulated"),
+        line("merges of counts that have to run side by side, one in an instance", lambda p: f"{p.merges}", "`rows.txt`"),
+        line("merges of classes, likewise", lambda p: f"{p.classes.merges}", "`classes.txt`"),
         line("`CACHE_MEMORY_MIB`", lambda p: f"{p.memory_mib}", ""),
         line("`WORKERS`", lambda p: f"{p.workers}", ""),
         line("`REDIS_SHARDS`", lambda p: f"{p.shards}", "one per flush, as many for each master"),
         line("`FLUSH_INTERVAL_MS`", lambda p: f"{demand.interval * 1000}", ""),
-        line("`ANALYTICS`", lambda p: "`off`", "see below"),
+        line("`ANALYTICS_REDIS_MIB`", lambda p: f"{ceil(2 * p.classes.in_redis / 2**20)}", "`batch.txt`"),
+        line("`ANALYTICS_ROWS_PER_DAY`", lambda p: f"{ceil(p.classes.pairs_in_new_quarters * day / 1e9)},000,000,000", "see below"),
         line("`LOOKUP_CONCURRENCY`", lambda p: f"{lookups_at_once(p)}", "4 ms for a look-up"),
         line("`DATABASE_MAX_CONNECTIONS`", lambda p: f"{lookups_at_once(p) + 10}", "those, and the default"),
         "",
@@ -286,9 +289,9 @@ def lookups_at_once(plan: Plan) -> int:
     return max(8, ceil(plan.rates.in_postgres / plan.instances * SECONDS_OF_LOOKUP))
 
 
-def redis_bytes(cost: Costs, rates: Rates, pending: float) -> float:
+def redis_bytes(cost: Costs, rates: Rates, pending: float, classes: ClassPlan) -> float:
     """Memory of all masters: cached links, and the clicks of two flushes, as one is written back while the next one fills."""
-    return SPARE * (rates.links_in_redis * cost.redis_link + 2 * pending * cost.redis_pending)
+    return SPARE * (rates.links_in_redis * cost.redis_link + 2 * (pending * cost.redis_pending + classes.in_redis))
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:

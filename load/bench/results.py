@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from statistics import median
+
+from testbed.programs import Failed
 
 from .drive import Load
 from .tools import LOAD, target_folder
 
 RESULTS = LOAD / "results"
+
+
+def figure(name: str, file: str) -> float:
+    """The median of a figure in a file of load/results."""
+    found = re.search(rf"^{re.escape(name)} {{2,}}(\S+) ", (RESULTS / f"{file}.txt").read_text(), re.MULTILINE)
+    if not found:
+        raise Failed(f"load/results/{file}.txt has no figure {name!r}")
+    return float(found.group(1))
 
 
 @dataclass

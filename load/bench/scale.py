@@ -16,7 +16,7 @@ from .results import Results
 from .stock import Stock, stocked
 from .tools import build, machine, where
 
-PARTS = ("memory", "pending", "costs", "list", "search", "pages", "series", "size", "create", "bulk")
+PARTS = ("memory", "pending", "costs", "classes", "list", "search", "pages", "series", "size", "create", "bulk")
 SMALL = 10_000
 
 
@@ -92,6 +92,8 @@ def scale(testbed: PinnedTestbed, options: argparse.Namespace) -> Results:
     if "costs" in options.only:
         costs.sizes(large, results)
         costs.rows(large, results, options.pending // 2)
+    if "classes" in options.only:
+        costs.classes(large, results, options.pending // 5)
     if "list" in options.only:
         growth.long_list(large, results)
     if "search" in options.only:

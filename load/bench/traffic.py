@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from math import exp, expm1, log
+from math import expm1, log
 
 
 @dataclass(frozen=True)
@@ -49,23 +49,33 @@ def distinct(groups: list[Group], seconds: float) -> float:
     return sum(group.links * -expm1(-group.rate * seconds) for group in groups)
 
 
-def kept(rate: float, lifetimes: tuple[float, float]) -> float:
+def kept(rate: float, lifetimes: tuple[float, float], unused: float = float("inf")) -> float:
     """The share of time for which a cache has a link that is asked for at this rate, and so the share of its hits. Lifetimes are
-    spread evenly between two bounds; x / (1 + x) differs little from its middle there, so that Simpson's rule is exact enough."""
+    spread evenly between two bounds; x / (1 + x) differs little from its middle there, so that Simpson's rule is exact enough.
+    Where memory is full, a link also goes once it was not asked for during `unused` seconds: the first pause as long as that comes
+    after (e^ru - 1) / r seconds on average, at a moment that is spread about as that of an expiry at random."""
     shortest, longest = lifetimes
+    until_pause = expm1(min(rate * unused, 30.0)) / rate
     points = ((shortest, 1), ((shortest + longest) / 2, 4), (longest, 1))
-    return sum(weight * rate * life / (1 + rate * life) for life, weight in points) / 6
+    share = 0.0
+    for life, weight in points:
+        held = rate * until_pause * -expm1(-life / until_pause)
+        share += weight * held / (1 + held)
+    return share / 6
 
 
-def evicted(rates: list[Group], capacity: float) -> float:
+def evicted(groups: list[Group], capacity: float, lifetimes: tuple[float, float]) -> float:
     """The time after which a link that is not asked for is evicted, where only `capacity` links fit (Che's approximation);
     infinite where all fit."""
-    if capacity >= sum(group.links for group in rates):
+    def held(unused: float) -> float:
+        return sum(group.links * kept(group.rate, lifetimes, unused) for group in groups)
+
+    if held(float("inf")) <= capacity:
         return float("inf")
-    low, high = 0.0, 1e12
-    for _ in range(100):
-        middle = (low * high) ** 0.5 if low else high / 1e6
-        if distinct(rates, middle) < capacity:
+    low, high = 0.0, 10 * lifetimes[1]
+    while high - low > high / 10_000:
+        middle = (low + high) / 2
+        if held(middle) < capacity:
             low = middle
         else:
             high = middle
@@ -96,21 +106,15 @@ class Rates:
 def lookups(groups: list[Group], caches: Caches) -> Rates:
     """Where links are found, once the caches are as full as they get."""
     per_instance = [Group(group.links, group.rate / caches.instances) for group in groups]
-    # A process keeps a link up to its lifetime, or shorter where memory is full. In the latter case the bound counts alone.
-    wanted = sum(group.links * kept(group.rate, caches.process_lifetimes) for group in per_instance)
-    share: list[float]
-    if wanted <= caches.process_links:
-        share = [kept(group.rate, caches.process_lifetimes) for group in per_instance]
-    else:
-        unused = evicted(per_instance, caches.process_links)
-        share = [1 - exp(-group.rate * unused) for group in per_instance]
+    unused = evicted(per_instance, caches.process_links, caches.process_lifetimes)
+    share = [kept(group.rate, caches.process_lifetimes, unused) for group in per_instance]
     asked = [Group(group.links, group.rate * (1 - hits)) for group, hits in zip(groups, share, strict=True)]
     held = [kept(group.rate, (caches.redis_lifetime, caches.redis_lifetime)) for group in asked]
     in_process = sum(group.links * group.rate * hits for group, hits in zip(groups, share, strict=True))
     in_redis = sum(group.links * group.rate * hits for group, hits in zip(asked, held, strict=True))
     total = sum(group.links * group.rate for group in groups)
     return Rates(in_process, in_redis, total - in_process - in_redis,
-                 min(wanted, caches.process_links), sum(group.links * hits for group, hits in zip(asked, held, strict=True)))
+                 sum(group.links * hits for group, hits in zip(groups, share, strict=True)), sum(group.links * hits for group, hits in zip(asked, held, strict=True)))
 
 
 def cumulated(groups: list[Group]) -> list[float]:
