@@ -1,6 +1,5 @@
 //! Clicks by visitor class in SQLite.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use async_trait::async_trait;
@@ -132,7 +131,8 @@ impl Details for SqliteStore {
             classes.add_day(day, &ended, &quarters, are_quarters_kept)?;
         }
         let (ids, clicks) = classes.sums();
-        let sums: HashMap<i32, i64> = ids.into_iter().zip(clicks).collect();
+        let ids = ids.iter().map(i32::to_string);
+        let sums: serde_json::Map<_, _> = ids.zip(clicks.into_iter().map(Into::into)).collect();
         let mut asked = sqlx::query_as(OF_VALUES)
             .bind(json!(sums).to_string())
             .bind(query.by as i32);
