@@ -12,6 +12,7 @@ use crate::domain::ClickClass;
 use crate::store::class_day::{ClassDay, PackedDay};
 use crate::store::class_merge::ClassReader;
 use crate::store::details::GROWTH_KEPT;
+use crate::store::rows::Tuples as _;
 use crate::store::summing::{ClassIds, ClassesById, DayOf};
 
 /// `day`, `whose`, `bots`, `ended`, `quarters`.
@@ -44,11 +45,12 @@ impl<'a> Reader<'a> {
 impl ClassReader for Reader<'_> {
     async fn days(&mut self, days: Vec<DayOf>) -> Result<Vec<(DayOf, PackedDay)>, sqlx::Error> {
         let (days, whose): (Vec<i32>, Vec<i64>) = days.into_iter().unzip();
-        let rows: Vec<VersionedRow> = sqlx::query_as("SELECT * FROM read_class_days($1, $2)")
+        let rows: Vec<VersionedRow> = sqlx::query("SELECT * FROM read_class_days($1, $2)")
             .bind(days)
             .bind(whose)
             .fetch_all(&mut *self.session)
-            .await?;
+            .await?
+            .tuples()?;
         let day = |(day, whose, bots, ended, quarters, version): VersionedRow| {
             let (day, packed) = packed_day((day, whose, bots, ended, quarters));
             self.versions.insert(day, version);
@@ -76,9 +78,10 @@ impl ClassReader for Reader<'_> {
     }
 
     async fn growth(&mut self) -> Result<Vec<(i32, i64)>, sqlx::Error> {
-        sqlx::query_as("SELECT at, new_rows FROM click_detail_growth")
+        sqlx::query("SELECT at, new_rows FROM click_detail_growth")
             .fetch_all(&mut *self.session)
-            .await
+            .await?
+            .tuples()
     }
 }
 
@@ -115,7 +118,7 @@ pub(super) async fn write(
         packed.2.push(day.quarters);
     }
     let mut written: Vec<DayOf> =
-        sqlx::query_as("SELECT at, of_whose FROM write_class_days($1, $2, $3, $4, $5, $6)")
+        sqlx::query("SELECT at, of_whose FROM write_class_days($1, $2, $3, $4, $5, $6)")
             .bind(columns.0)
             .bind(columns.1)
             .bind(versions_of)
@@ -123,7 +126,8 @@ pub(super) async fn write(
             .bind(packed.1)
             .bind(packed.2)
             .fetch_all(session)
-            .await?;
+            .await?
+            .tuples()?;
     written.sort_unstable();
     left.retain(|day| written.binary_search(day).is_err());
     Ok(left)

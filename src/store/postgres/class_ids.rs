@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::session::Session;
 use crate::domain::ClickClass;
 use crate::store::details::MAX_CLASSES;
+use crate::store::rows::Tuples as _;
 use crate::store::summing::{ClassIds, ClassesById, class, columns};
 
 /// How many are remembered. Beyond, all of them are forgotten, and read again when they are needed.
@@ -118,7 +119,11 @@ impl OfServer<'_> {
             }
         });
         if !asked.is_empty() {
-            let found: Vec<ClassRow> = sqlx::query_as(BY_ID).bind(asked).fetch_all(session).await?;
+            let found: Vec<ClassRow> = sqlx::query(BY_ID)
+                .bind(asked)
+                .fetch_all(session)
+                .await?
+                .tuples()?;
             let found: Vec<_> = found.into_iter().map(numbered).collect();
             self.remember(&found);
             classes.extend(found);
@@ -179,14 +184,14 @@ async fn by_values(
             column.push(value);
         }
     }
-    let mut asked = sqlx::query_as(statement);
+    let mut asked = sqlx::query(statement);
     for column in values {
         asked = asked.bind(column);
     }
     if let Some(most) = most {
         asked = asked.bind(most);
     }
-    let found: Vec<ClassRow> = asked.fetch_all(session).await?;
+    let found: Vec<ClassRow> = asked.fetch_all(session).await?.tuples()?;
     Ok(found.into_iter().map(numbered).collect())
 }
 

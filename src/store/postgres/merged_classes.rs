@@ -13,6 +13,7 @@ use crate::domain::Interval;
 use crate::store::class_merge::merge;
 use crate::store::class_packing::{packed_classes, parse_classes};
 use crate::store::click_rows;
+use crate::store::rows::Tuples as _;
 use crate::store::summing::{ClassIds, Owners, Sum, Sums};
 
 /// After how many bytes of parts no further part is merged in one transaction.
@@ -29,7 +30,7 @@ pub(super) async fn merge_classes(
     rows_per_day: u64,
     parts_per_step: i64,
 ) -> Result<(bool, u64), sqlx::Error> {
-    let parts: Vec<(i32, Vec<u8>, bool)> = sqlx::query_as(
+    let parts: Vec<(i32, Vec<u8>, bool)> = sqlx::query(
         "WITH locked AS MATERIALIZED (
              SELECT ctid AS place, octet_length(classes) AS size FROM click_parts WHERE band = -1 LIMIT $1 FOR UPDATE SKIP LOCKED
          ),
@@ -46,7 +47,8 @@ pub(super) async fn merge_classes(
     .bind(parts_per_step)
     .bind(BYTES_PER_STEP)
     .fetch_all(&mut *session)
-    .await?;
+    .await?
+    .tuples()?;
     let are_more = parts.first().is_some_and(|(_, _, are_more)| *are_more);
     let classes = parts
         .into_iter()
@@ -156,12 +158,13 @@ async fn log(session: &mut Session, sums: Sums, ids: &ClassIds) -> Result<(), sq
 /// The owner of each link that still exists.
 async fn owners(session: &mut Session, links: Vec<i64>) -> Result<Owners, sqlx::Error> {
     // One by one: a plan that was made while links were few would read all of them.
-    let found: Vec<(i64, Option<i64>)> = sqlx::query_as(
+    let found: Vec<(i64, Option<i64>)> = sqlx::query(
         "SELECT id, (SELECT owner_id FROM links WHERE links.id = asked.id) FROM unnest($1::bigint[]) AS asked (id)",
     )
     .bind(links)
     .fetch_all(session)
-    .await?;
+    .await?
+    .tuples()?;
     let owned = found
         .into_iter()
         .filter_map(|(link, owner)| Some((link, owner?)));

@@ -5,6 +5,7 @@ use super::class_ids::RememberedClasses;
 use super::owner_series::{is_alone, sum_some};
 use super::session::Session;
 use crate::store::class_merge::{ClassReader, make_up, parsed, read_days, subtract};
+use crate::store::rows::Tuples as _;
 use crate::store::summing::{DayOf, Days, Owners};
 
 /// How long a deleted link's rows stay: no merge takes so long that saw the link.
@@ -20,14 +21,15 @@ pub(super) async fn prune(
     if !is_alone(session).await? {
         return Ok(0);
     }
-    let days: Vec<(i32, i64)> = sqlx::query_as(
+    let days: Vec<(i32, i64)> = sqlx::query(
         "SELECT day, whose FROM class_days
          WHERE (day, whose) > (SELECT day, whose FROM class_days_pruned) AND day < $1 ORDER BY day, whose LIMIT $2 FOR UPDATE",
     )
     .bind(before)
     .bind(limit)
     .fetch_all(&mut *session)
-    .await?;
+    .await?
+    .tuples()?;
     let Some((last_day, last)) = days.last() else {
         return Ok(0);
     };
@@ -61,14 +63,15 @@ pub(super) async fn remove_of_deleted(
         return Ok(false);
     }
     // Not before the account's own row is gone if that is deleted, too: its days are removed with the last of its links.
-    let links: Vec<(i64, i64)> = sqlx::query_as(
+    let links: Vec<(i64, i64)> = sqlx::query(
         "SELECT link_id, owner_id FROM deleted_details WHERE deleted_at < now_micros() - $1
          AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = owner_id) ORDER BY link_id LIMIT $2",
     )
     .bind(REMOVED_AFTER_MICROS)
     .bind(limit)
     .fetch_all(&mut *session)
-    .await?;
+    .await?
+    .tuples()?;
     if links.is_empty() {
         return Ok(false);
     }
@@ -100,7 +103,7 @@ async fn remove_links(
     links: &[i64],
     limit: i64,
 ) -> Result<usize, sqlx::Error> {
-    let gone: Vec<DayRow> = sqlx::query_as(
+    let gone: Vec<DayRow> = sqlx::query(
         "DELETE FROM class_days WHERE ctid = ANY (ARRAY(
              SELECT class_days.ctid FROM unnest($1::bigint[]) AS link (id) CROSS JOIN class_days_between(0, 2147483647) AS between (at)
              CROSS JOIN LATERAL (SELECT class_days.ctid FROM class_days WHERE day = at AND whose = link.id LIMIT 1) AS class_days LIMIT $2))
@@ -109,9 +112,10 @@ async fn remove_links(
     .bind(links)
     .bind(limit)
     .fetch_all(&mut *session)
-    .await?;
+    .await?
+    .tuples()?;
     let (days, whose): (Vec<i32>, Vec<i64>) = gone.iter().map(|row| (row.0, row.1)).unzip();
-    let quarters: Vec<(i32, i64, Vec<u8>)> = sqlx::query_as(
+    let quarters: Vec<(i32, i64, Vec<u8>)> = sqlx::query(
         "DELETE FROM class_quarters USING unnest($1::integer[], $2::bigint[]) AS gone (day, whose)
          WHERE class_quarters.day = gone.day AND class_quarters.whose = gone.whose
          RETURNING class_quarters.day, class_quarters.whose, quarters",
@@ -119,7 +123,8 @@ async fn remove_links(
     .bind(days)
     .bind(whose)
     .fetch_all(&mut *session)
-    .await?;
+    .await?
+    .tuples()?;
     let left: Vec<_> = quarters
         .into_iter()
         .map(|(day, whose, packed)| ((day, whose), packed))

@@ -21,6 +21,7 @@ use super::pool::Pool;
 use super::step_size::StepSize;
 use crate::domain::ClickClass;
 use crate::store::details;
+use crate::store::rows::Tuples as _;
 use crate::store::summing::{Sum, Whose};
 use crate::store::{DetailedClicks, KnownClasses, StoreError};
 
@@ -153,9 +154,10 @@ impl ClassSums {
         } else {
             "SELECT recorder, last_batch FROM click_details_cuts"
         };
-        let mut cuts: Vec<Cut> = sqlx::query_as(cuts)
+        let mut cuts: Vec<Cut> = sqlx::query(cuts)
             .fetch_all(&mut *self.log.background().await?)
-            .await?;
+            .await?
+            .tuples()?;
         let mut reading = Reading {
             is_bounded: is_new,
             ..Reading::default()
@@ -197,13 +199,14 @@ impl ClassSums {
         let mut after = NONE;
         while !reading.is_full() {
             let started = Instant::now();
-            let rows: Vec<WaitingRow> = sqlx::query_as(statement)
+            let rows: Vec<WaitingRow> = sqlx::query(statement)
                 .bind(after)
                 .bind(last)
                 .bind(ROWS_PER_READ)
                 .bind(recorder)
                 .fetch_all(&mut *self.log.background().await?)
-                .await?;
+                .await?
+                .tuples()?;
             let Some((newest, ..)) = rows.last() else {
                 break;
             };
