@@ -1,6 +1,6 @@
 //! Breakdowns and bots, read from packed days; the part that both databases have in common.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use foldhash::fast::RandomState;
@@ -9,17 +9,20 @@ use super::class_packing::{parse_bots, parse_classes, parse_quarters};
 use super::details::{QUARTERS_OF_DAY, day_of};
 use crate::domain::Interval;
 
+/// Sums of classes or of intervals.
+type SumsOf = HashMap<i32, i64, RandomState>;
+
 /// Sums by class of the days that a breakdown reads, one row after the other.
 pub(super) struct ClassesIn {
     range: Range<i32>,
-    sums: HashMap<i32, i64, RandomState>,
+    sums: SumsOf,
 }
 
 impl ClassesIn {
     pub(super) fn new(range: &Range<Interval>) -> Self {
         Self {
             range: range.start.number()..range.end.number(),
-            sums: HashMap::default(),
+            sums: SumsOf::default(),
         }
     }
 
@@ -47,20 +50,17 @@ impl ClassesIn {
     ) -> Result<(), sqlx::Error> {
         let begins_here = self.range.contains(&day);
         if self.is_whole(day) || begins_here && !are_quarters_kept {
-            for (class, clicks) in parse_classes(ended).ok_or_else(invalid_day)? {
-                self.add(class, clicks);
+            for count in parse_classes(ended).ok_or_else(invalid_day)? {
+                add(&mut self.sums, count.class, count.clicks);
             }
         }
-        self.add_quarters(day, quarters)
-    }
-
-    /// Adds quarters of a day, as far as they are in the range.
-    pub(super) fn add_quarters(&mut self, day: i32, quarters: &[u8]) -> Result<(), sqlx::Error> {
-        for (quarter, classes) in parse_quarters(quarters).ok_or_else(invalid_day)? {
-            if self.range.contains(&day.saturating_add(quarter.into())) {
-                for (class, clicks) in classes {
-                    self.add(class, clicks);
-                }
+        // As far as they are in the range.
+        for count in parse_quarters(quarters).ok_or_else(invalid_day)? {
+            if self
+                .range
+                .contains(&day.saturating_add(count.quarter.into()))
+            {
+                add(&mut self.sums, count.class, count.clicks);
             }
         }
         Ok(())
@@ -75,24 +75,19 @@ impl ClassesIn {
     fn is_whole(&self, day: i32) -> bool {
         self.range.start <= day && day.saturating_add(QUARTERS_OF_DAY) <= self.range.end
     }
-
-    fn add(&mut self, class: i32, clicks: i64) {
-        let sum = self.sums.entry(class).or_default();
-        *sum = sum.saturating_add(clicks);
-    }
 }
 
 /// Clicks of bots by interval, summed over the rows of days.
 pub(super) struct BotsIn {
     range: Range<i32>,
-    sums: BTreeMap<i32, i64>,
+    sums: SumsOf,
 }
 
 impl BotsIn {
     pub(super) fn new(range: &Range<Interval>) -> Self {
         Self {
             range: range.start.number()..range.end.number(),
-            sums: BTreeMap::new(),
+            sums: SumsOf::default(),
         }
     }
 
@@ -108,18 +103,22 @@ impl BotsIn {
         bots: &[u8],
         is_deleted: bool,
     ) -> Result<(), sqlx::Error> {
-        for (quarter, clicks) in parse_bots(bots).ok_or_else(invalid_day)? {
-            let interval = day.saturating_add(quarter.into());
+        let sign = if is_deleted { -1 } else { 1 };
+        for count in parse_bots(bots).ok_or_else(invalid_day)? {
+            let interval = day.saturating_add(count.quarter.into());
             if self.range.contains(&interval) {
-                let sum = self.sums.entry(interval).or_default();
-                *sum = sum.saturating_add(if is_deleted { -clicks } else { clicks });
+                add(&mut self.sums, interval, sign * count.clicks);
             }
         }
         Ok(())
     }
 
+    /// In rising order.
     pub(super) fn sums(self) -> Vec<(Interval, u64)> {
-        let sums = self.sums.into_iter().filter(|(_, clicks)| *clicks > 0);
+        let mut sums: Vec<(i32, i64)> = self.sums.into_iter().collect();
+        sums.retain(|(_, clicks)| *clicks > 0);
+        sums.sort_unstable();
+        let sums = sums.into_iter();
         sums.map(|(interval, clicks)| {
             (
                 Interval::from_number(interval.into()),
@@ -128,6 +127,11 @@ impl BotsIn {
         })
         .collect()
     }
+}
+
+fn add(sums: &mut SumsOf, key: i32, clicks: i64) {
+    let sum = sums.entry(key).or_default();
+    *sum = sum.saturating_add(clicks);
 }
 
 fn invalid_day() -> sqlx::Error {

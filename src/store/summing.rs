@@ -1,34 +1,22 @@
 //! Sums the classes of counted clicks; the part that both databases have in common.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
 use super::class_day::{Addition, ClassDay};
-use super::class_packing::OfClasses;
-use super::details::{MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER, day_of, quarter_of};
+use super::class_packing::{Count, sum_up};
+use super::details::{day_of, quarter_of};
 use super::rows::signed;
 use super::{ClickDetails, DetailedClicks};
 use crate::domain::{ClickClass, Dimension, LinkId};
 
-/// Classes of a batch or a part of a flush, as they wait.
-pub(super) struct WaitingClasses {
-    pub(super) interval: i32,
-    pub(super) details: ClickDetails,
-}
-
 /// A link, by its id, or all links of an account, by its id below 0.
 pub(super) type Whose = i64;
 
-/// Clicks in a quarter of an hour, by their class.
-pub(super) type OfClass = (Whose, i32, Arc<ClickClass>);
-
 /// A day, by its first quarter of an hour, and whose it is.
 pub(super) type DayOf = (i32, Whose);
-
-/// The days of links or accounts.
-pub(super) type Days = BTreeMap<DayOf, ClassDay>;
 
 /// The referrers that links or accounts have on some days.
 pub(super) type Referrers = HashMap<DayOf, HashSet<String>>;
@@ -39,38 +27,108 @@ pub(super) type ClassesById = HashMap<i32, Arc<ClickClass>, RandomState>;
 /// The numbers of classes.
 pub(super) type ClassIds = HashMap<Arc<ClickClass>, i32, RandomState>;
 
-/// Clicks per link or account, quarter of an hour and class.
+/// Links and their owners, in rising order.
 #[derive(Default)]
-pub(super) struct Sums(BTreeMap<(Whose, i32), HashMap<Arc<ClickClass>, u64, RandomState>>);
+pub(super) struct Owners(Vec<(i64, i64)>);
+
+impl Owners {
+    pub(super) fn new(mut owners: Vec<(i64, i64)>) -> Self {
+        owners.sort_unstable();
+        Self(owners)
+    }
+
+    pub(super) fn of(&self, link: Whose) -> Option<i64> {
+        let place = self.0.binary_search_by_key(&link, |(link, _)| *link);
+        Some(self.0[place.ok()?].1)
+    }
+}
+
+/// The days of links or accounts, in rising order.
+pub(super) struct Days(Vec<(DayOf, ClassDay)>);
+
+impl Days {
+    /// These days, without clicks.
+    pub(super) fn new(mut days: Vec<DayOf>) -> Self {
+        days.sort_unstable();
+        days.dedup();
+        let days = days.into_iter();
+        Self(days.map(|day| (day, ClassDay::default())).collect())
+    }
+
+    pub(super) fn get(&self, day: DayOf) -> Option<&ClassDay> {
+        let place = self.0.binary_search_by_key(&day, |(day, _)| *day);
+        Some(&self.0[place.ok()?].1)
+    }
+
+    pub(super) fn get_mut(&mut self, day: DayOf) -> Option<&mut ClassDay> {
+        let place = self.0.binary_search_by_key(&day, |(day, _)| *day);
+        Some(&mut self.0[place.ok()?].1)
+    }
+
+    pub(super) fn set(&mut self, day: DayOf, classes: ClassDay) {
+        if let Some(place) = self.get_mut(day) {
+            *place = classes;
+        }
+    }
+
+    pub(super) fn keys(&self) -> Vec<DayOf> {
+        self.0.iter().map(|(day, _)| *day).collect()
+    }
+
+    pub(super) fn all_mut(&mut self) -> &mut [(DayOf, ClassDay)] {
+        &mut self.0
+    }
+
+    pub(super) fn into_all(self) -> Vec<(DayOf, ClassDay)> {
+        self.0
+    }
+}
+
+/// Clicks of a class in a quarter of an hour.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Sum {
+    pub(super) whose: Whose,
+    pub(super) interval: i32,
+    pub(super) class: Arc<ClickClass>,
+    pub(super) clicks: u64,
+}
+
+impl Sum {
+    pub(super) fn day(&self) -> DayOf {
+        (day_of(self.interval), self.whose)
+    }
+}
+
+/// Clicks in their order, each link or account, quarter of an hour and class once.
+#[derive(Default)]
+pub(super) struct Sums(Vec<Sum>);
 
 impl Sums {
-    pub(super) fn of(waiting: impl IntoIterator<Item = WaitingClasses>) -> Self {
-        let mut sums = Self::default();
-        for WaitingClasses { interval, details } in waiting {
-            for DetailedClicks {
-                link,
-                class,
-                clicks,
-            } in details.of_links()
-            {
-                sums.add((link.number(), interval, Arc::clone(class)), *clicks);
+    pub(super) fn new(mut sums: Vec<Sum>) -> Self {
+        sort(&mut sums, Sum::cmp);
+        sums.dedup_by(|next, sum| {
+            let is_same =
+                (next.whose, next.interval) == (sum.whose, sum.interval) && next.class == sum.class;
+            if is_same {
+                sum.clicks = sum.clicks.saturating_add(next.clicks);
             }
-        }
-        sums
+            is_same
+        });
+        Self(sums)
     }
 
-    pub(super) fn of_classes(classes: impl IntoIterator<Item = (OfClass, u64)>) -> Self {
-        let mut sums = Self::default();
-        for (of_class, clicks) in classes {
-            sums.add(of_class, clicks);
+    /// Classes as they wait: those of intervals.
+    pub(super) fn of(waiting: &[(i32, ClickDetails)]) -> Self {
+        let mut sums = Vec::new();
+        for (interval, details) in waiting {
+            sums.extend(details.of_links().iter().map(|part| Sum {
+                whose: part.link.number(),
+                interval: *interval,
+                class: Arc::clone(&part.class),
+                clicks: part.clicks,
+            }));
         }
-        sums
-    }
-
-    fn add(&mut self, (whose, interval, class): OfClass, clicks: u64) {
-        let classes = self.0.entry((whose, interval)).or_default();
-        let sum = classes.entry(class).or_default();
-        *sum = sum.saturating_add(clicks);
+        Self::new(sums)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -79,177 +137,136 @@ impl Sums {
 
     /// Whose they are, each once.
     pub(super) fn whose(&self) -> Vec<Whose> {
-        let whose: BTreeSet<_> = self.0.keys().map(|(whose, _)| *whose).collect();
-        whose.into_iter().collect()
+        let mut whose: Vec<_> = self.0.iter().map(|sum| sum.whose).collect();
+        whose.dedup();
+        whose
     }
 
-    pub(super) fn days(&self) -> BTreeSet<DayOf> {
-        let day = |(whose, interval): &(Whose, i32)| (day_of(*interval), *whose);
-        self.0.keys().map(day).collect()
+    /// Their days, without clicks.
+    pub(super) fn days(&self) -> Days {
+        Days::new(self.0.iter().map(Sum::day).collect())
+    }
+
+    /// The sums of each day.
+    pub(super) fn by_day(&self) -> impl Iterator<Item = &[Sum]> {
+        self.0.chunk_by(|one, other| one.day() == other.day())
     }
 
     /// Leaves out the links without an owner, which are deleted.
-    pub(super) fn retain_owned(&mut self, owners: &HashMap<i64, i64>) {
-        self.0.retain(|(link, _), _| owners.contains_key(link));
+    pub(super) fn retain_owned(&mut self, owners: &Owners) {
+        self.0.retain(|sum| owners.of(sum.whose).is_some());
     }
 
     /// The same over all links of each owner.
-    pub(super) fn of_owners(&self, owners: &HashMap<i64, i64>) -> Self {
-        let mut sums = Self::default();
-        for ((link, interval), classes) in &self.0 {
-            if let Some(owner) = owners.get(link) {
-                for (class, clicks) in classes {
-                    sums.add((-owner, *interval, Arc::clone(class)), *clicks);
-                }
-            }
-        }
-        sums
+    pub(super) fn of_owners(&self, owners: &Owners) -> Self {
+        let of_owner = |sum: &Sum| {
+            Some(Sum {
+                whose: -owners.of(sum.whose)?,
+                ..sum.clone()
+            })
+        };
+        Self::new(self.0.iter().filter_map(of_owner).collect())
     }
 
-    /// The classes of each day.
-    pub(super) fn classes_by_day(&self) -> BTreeMap<DayOf, HashSet<&Arc<ClickClass>>> {
-        let mut days = BTreeMap::<_, HashSet<_>>::new();
-        for ((whose, interval), classes) in &self.0 {
-            let of_day = days.entry((day_of(*interval), *whose)).or_default();
-            of_day.extend(classes.keys());
-        }
-        days
-    }
-
-    /// Names only as many referrers on each of these days as there is room for beside the known referrers, to which it adds. `days`
-    /// chooses them.
-    pub(super) fn bound(
-        self,
-        referrers: &mut Referrers,
-        mut days: impl FnMut(DayOf, &Arc<ClickClass>) -> Vec<DayOf>,
-    ) -> Self {
-        self.map_classes(|whose, interval, class, _| {
-            let referrer = class.value(Dimension::Referrer);
-            let Some(referrer) = referrer.filter(|referrer| *referrer != Dimension::OTHER) else {
-                return class;
-            };
-            let mut days = days((day_of(interval), whose), &class).into_iter();
-            let has_room = days.all(|day| {
-                let max = if day.1 < 0 {
-                    MAX_REFERRERS_OF_OWNER
-                } else {
-                    MAX_REFERRERS_OF_LINK
-                };
-                referrers
-                    .get_mut(&day)
-                    .is_none_or(|known| named(known, referrer, max))
-            });
-            if has_room {
-                return class;
-            }
-            Arc::new(class.with(Dimension::Referrer, Some(Dimension::OTHER)))
-        })
-    }
-
-    /// Sums by other classes, which are chosen by whose they are, the interval, the class and its clicks. Of an interval, those with
-    /// most clicks come first, and so get room first.
+    /// Sums by other classes, which are chosen for each sum. Of an interval, those with most clicks come first, and so get room first.
     pub(super) fn map_classes(
-        self,
-        mut chosen: impl FnMut(Whose, i32, Arc<ClickClass>, u64) -> Arc<ClickClass>,
+        mut self,
+        chosen: &mut dyn FnMut(&Sum) -> Option<Arc<ClickClass>>,
     ) -> Self {
-        let mut mapped = Self::default();
-        for ((whose, interval), classes) in self.0 {
-            let mut classes: Vec<_> = classes.into_iter().collect();
-            classes.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-            let sums = mapped.0.entry((whose, interval)).or_default();
-            for (class, clicks) in classes {
-                *sums
-                    .entry(chosen(whose, interval, class, clicks))
-                    .or_default() += clicks;
+        sort(&mut self.0, |one, other| {
+            let place = |sum: &Sum| (sum.whose, sum.interval);
+            let by_place = place(one).cmp(&place(other));
+            by_place
+                .then(other.clicks.cmp(&one.clicks))
+                .then_with(|| one.class.cmp(&other.class))
+        });
+        for sum in &mut self.0 {
+            if let Some(class) = chosen(sum) {
+                sum.class = class;
             }
         }
-        mapped
+        Self::new(self.0)
     }
 
-    /// The classes, and those that clicks get for whose class there is no room.
-    pub(super) fn classes(&self) -> BTreeSet<Arc<ClickClass>> {
-        let classes: HashSet<&Arc<ClickClass>, RandomState> =
-            self.0.values().flat_map(HashMap::keys).collect();
-        let bot_flags: HashSet<ClickClass> =
-            classes.iter().map(|class| class.bot_flag_only()).collect();
-        let classes = classes.into_iter().cloned();
-        classes.chain(bot_flags.into_iter().map(Arc::new)).collect()
+    /// The classes, and those that clicks get for whose class there is no room; in rising order.
+    pub(super) fn classes(&self) -> Vec<Arc<ClickClass>> {
+        let classes = self.0.iter().map(|sum| Arc::clone(&sum.class)).collect();
+        let mut classes = set(classes);
+        let bot_flags: Vec<_> = classes.iter().map(|class| class.bot_flag_only()).collect();
+        classes.extend(bot_flags.into_iter().map(Arc::new));
+        set(classes)
     }
 
-    /// What they are to each day; `ids` has the number of each class.
-    pub(super) fn additions(&self, ids: &ClassIds) -> Vec<(DayOf, Addition)> {
-        let mut additions = Vec::new();
-        for ((whose, interval), classes) in &self.0 {
-            let day = day_of(*interval);
-            for (class, clicks) in classes {
-                if let Some(id) = ids.get(class) {
-                    let addition = Addition {
-                        quarter: quarter_of(*interval),
-                        class: *id,
-                        clicks: signed(*clicks),
-                        is_bot: class.is_bot(),
-                    };
-                    additions.push(((day, *whose), addition));
-                }
-            }
-        }
-        additions
+    /// What sums of a day add to it; `ids` has the number of each class.
+    pub(super) fn additions(of_day: &[Sum], ids: &ClassIds) -> Vec<Addition> {
+        let addition = |sum: &Sum| {
+            let count = Count {
+                quarter: quarter_of(sum.interval),
+                class: *ids.get(&sum.class)?,
+                clicks: signed(sum.clicks),
+            };
+            let is_bot = sum.class.is_bot();
+            Some(Addition { count, is_bot })
+        };
+        of_day.iter().filter_map(addition).collect()
     }
 
-    /// Those of links on these days, by interval, as they travel.
-    pub(super) fn details_of(&self, days: &BTreeSet<DayOf>) -> BTreeMap<i32, ClickDetails> {
-        self.details(|day| days.contains(day) && day.1 >= 0)
+    /// The same as they travel, by interval. An account is in the place of a link.
+    pub(super) fn details(&self) -> Vec<(i32, ClickDetails)> {
+        let mut intervals: Vec<_> = self.0.iter().map(|sum| sum.interval).collect();
+        intervals.sort_unstable();
+        intervals.dedup();
+        let details = |interval| {
+            let sums = self.0.iter().filter(|sum| sum.interval == interval);
+            let clicks = sums.filter_map(|sum| {
+                Some(DetailedClicks {
+                    link: LinkId::parse(sum.whose.saturating_abs())?,
+                    class: Arc::clone(&sum.class),
+                    clicks: sum.clicks,
+                })
+            });
+            (interval, ClickDetails::new(clicks.collect()))
+        };
+        intervals.into_iter().map(details).collect()
     }
 
-    /// Those of some days, by interval, as they travel. An account is in the place of a link.
-    pub(super) fn details(
-        &self,
-        is_chosen: impl Fn(&DayOf) -> bool,
-    ) -> BTreeMap<i32, ClickDetails> {
-        let mut by_interval = BTreeMap::<i32, Vec<_>>::new();
-        for ((whose, interval), classes) in &self.0 {
-            if is_chosen(&(day_of(*interval), *whose))
-                && let Some(link) = LinkId::parse(whose.saturating_abs())
-            {
-                let clicks = classes.iter().map(|(class, clicks)| DetailedClicks {
-                    link,
-                    class: Arc::clone(class),
-                    clicks: *clicks,
-                });
-                by_interval.entry(*interval).or_default().extend(clicks);
-            }
-        }
-        by_interval
-            .into_iter()
-            .map(|(interval, clicks)| (interval, ClickDetails::new(clicks)))
-            .collect()
-    }
-
-    /// Leaves out these days.
-    pub(super) fn leave_out(&mut self, days: &BTreeSet<DayOf>) {
-        let is_left_out = |whose: Whose, interval| days.contains(&(day_of(interval), whose));
-        self.0
-            .retain(|(whose, interval), _| !is_left_out(*whose, *interval));
+    /// Takes out those of some days, which are in rising order.
+    pub(super) fn take_out(&mut self, days: &[DayOf]) -> Self {
+        let is_taken = |sum: &mut Sum| days.binary_search(&sum.day()).is_ok();
+        Self(self.0.extract_if(.., is_taken).collect())
     }
 
     /// The clicks of each interval by the number of their class.
-    pub(super) fn by_id(self, ids: &ClassIds) -> Vec<(Whose, i32, OfClasses)> {
-        let sums = self.0.into_iter();
-        sums.map(|((whose, interval), classes)| {
-            let classes = classes.into_iter();
-            let of_id = |(class, clicks)| Some((*ids.get(&class)?, signed(clicks)));
-            (whose, interval, classes.filter_map(of_id).collect())
-        })
-        .collect()
+    pub(super) fn by_id(&self, ids: &ClassIds) -> Vec<(Whose, i32, Vec<Count>)> {
+        let intervals = self
+            .0
+            .chunk_by(|one, other| (one.whose, one.interval) == (other.whose, other.interval));
+        let by_id = |sums: &[Sum]| {
+            let count = |sum: &Sum| {
+                Some(Count {
+                    quarter: 0,
+                    class: *ids.get(&sum.class)?,
+                    clicks: signed(sum.clicks),
+                })
+            };
+            let mut counts = sums.iter().filter_map(count).collect();
+            sum_up(&mut counts);
+            (sums[0].whose, sums[0].interval, counts)
+        };
+        intervals.map(by_id).collect()
     }
 }
 
-/// Whether a referrer is among those that are known, where there may be so many.
-fn named(known: &mut HashSet<String>, referrer: &str, max: usize) -> bool {
-    if known.contains(referrer) {
-        return true;
-    }
-    known.len() < max && known.insert(referrer.to_owned())
+/// Compiled once, whatever the order.
+fn sort(sums: &mut [Sum], by: fn(&Sum, &Sum) -> std::cmp::Ordering) {
+    sums.sort_by(by);
+}
+
+/// Classes in rising order, each once.
+pub(super) fn set(mut classes: Vec<Arc<ClickClass>>) -> Vec<Arc<ClickClass>> {
+    classes.sort_unstable();
+    classes.dedup();
+    classes
 }
 
 /// The values of a class, as the databases keep them: '' is not known.

@@ -1,8 +1,9 @@
 //! Packed days of classes in Postgres, as `class_days` of the schema says.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use foldhash::fast::RandomState;
 
 use super::class_ids::{OfServer, new_ids};
@@ -11,6 +12,7 @@ use crate::domain::ClickClass;
 use crate::store::class_day::{ClassDay, PackedDay};
 use crate::store::class_merge::ClassReader;
 use crate::store::details::GROWTH_KEPT;
+use crate::store::rows::Tuples as _;
 use crate::store::summing::{ClassIds, ClassesById, DayOf};
 
 /// `day`, `whose`, `bots`, `ended`, `quarters`.
@@ -39,17 +41,16 @@ impl<'a> Reader<'a> {
     }
 }
 
+#[async_trait]
 impl ClassReader for Reader<'_> {
-    async fn days(
-        &mut self,
-        days: &BTreeSet<DayOf>,
-    ) -> Result<Vec<(DayOf, PackedDay)>, sqlx::Error> {
-        let (days, whose): (Vec<i32>, Vec<i64>) = days.iter().copied().unzip();
-        let rows: Vec<VersionedRow> = sqlx::query_as("SELECT * FROM read_class_days($1, $2)")
+    async fn days(&mut self, days: Vec<DayOf>) -> Result<Vec<(DayOf, PackedDay)>, sqlx::Error> {
+        let (days, whose): (Vec<i32>, Vec<i64>) = days.into_iter().unzip();
+        let rows: Vec<VersionedRow> = sqlx::query("SELECT * FROM read_class_days($1, $2)")
             .bind(days)
             .bind(whose)
             .fetch_all(&mut *self.session)
-            .await?;
+            .await?
+            .tuples()?;
         let day = |(day, whose, bots, ended, quarters, version): VersionedRow| {
             let (day, packed) = packed_day((day, whose, bots, ended, quarters));
             self.versions.insert(day, version);
@@ -58,21 +59,15 @@ impl ClassReader for Reader<'_> {
         Ok(rows.into_iter().map(day).collect())
     }
 
-    async fn known_ids(
-        &mut self,
-        classes: &BTreeSet<Arc<ClickClass>>,
-    ) -> Result<ClassIds, sqlx::Error> {
+    async fn known_ids(&mut self, classes: &[Arc<ClickClass>]) -> Result<ClassIds, sqlx::Error> {
         self.remembered.ids(self.session, classes).await
     }
 
-    async fn new_ids(
-        &mut self,
-        classes: &BTreeSet<Arc<ClickClass>>,
-    ) -> Result<ClassIds, sqlx::Error> {
+    async fn new_ids(&mut self, classes: &[Arc<ClickClass>]) -> Result<ClassIds, sqlx::Error> {
         new_ids(self.session, classes).await
     }
 
-    async fn classes(&mut self, ids: BTreeSet<i32>) -> Result<ClassesById, sqlx::Error> {
+    async fn classes(&mut self, ids: Vec<i32>) -> Result<ClassesById, sqlx::Error> {
         self.remembered.classes(self.session, ids).await
     }
 
@@ -83,9 +78,10 @@ impl ClassReader for Reader<'_> {
     }
 
     async fn growth(&mut self) -> Result<Vec<(i32, i64)>, sqlx::Error> {
-        sqlx::query_as("SELECT at, new_rows FROM click_detail_growth")
+        sqlx::query("SELECT at, new_rows FROM click_detail_growth")
             .fetch_all(&mut *self.session)
-            .await
+            .await?
+            .tuples()
     }
 }
 
@@ -104,8 +100,8 @@ pub(super) async fn write(
     session: &mut Session,
     days: Vec<(DayOf, ClassDay)>,
     versions: &Versions,
-) -> Result<BTreeSet<DayOf>, sqlx::Error> {
-    let mut left: BTreeSet<DayOf> = days.iter().map(|(day, _)| *day).collect();
+) -> Result<Vec<DayOf>, sqlx::Error> {
+    let mut left: Vec<DayOf> = days.iter().map(|(day, _)| *day).collect();
     if left.is_empty() {
         return Ok(left);
     }
@@ -121,8 +117,8 @@ pub(super) async fn write(
         packed.1.push(has_new_ended.then_some(day.ended));
         packed.2.push(day.quarters);
     }
-    let written: Vec<DayOf> =
-        sqlx::query_as("SELECT at, of_whose FROM write_class_days($1, $2, $3, $4, $5, $6)")
+    let mut written: Vec<DayOf> =
+        sqlx::query("SELECT at, of_whose FROM write_class_days($1, $2, $3, $4, $5, $6)")
             .bind(columns.0)
             .bind(columns.1)
             .bind(versions_of)
@@ -130,10 +126,10 @@ pub(super) async fn write(
             .bind(packed.1)
             .bind(packed.2)
             .fetch_all(session)
-            .await?;
-    for day in written {
-        left.remove(&day);
-    }
+            .await?
+            .tuples()?;
+    written.sort_unstable();
+    left.retain(|day| written.binary_search(day).is_err());
     Ok(left)
 }
 

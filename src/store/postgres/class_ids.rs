@@ -1,11 +1,11 @@
 //! The numbers of visitor classes in Postgres.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::session::Session;
 use crate::domain::ClickClass;
 use crate::store::details::MAX_CLASSES;
+use crate::store::rows::Tuples as _;
 use crate::store::summing::{ClassIds, ClassesById, class, columns};
 
 /// How many are remembered. Beyond, all of them are forgotten, and read again when they are needed.
@@ -82,15 +82,15 @@ impl OfServer<'_> {
     pub(super) async fn ids(
         &self,
         session: &mut Session,
-        classes: &BTreeSet<Arc<ClickClass>>,
+        classes: &[Arc<ClickClass>],
     ) -> Result<ClassIds, sqlx::Error> {
         let mut ids = ClassIds::default();
-        let mut asked = BTreeSet::new();
-        self.with(|remembered| {
+        let mut asked = Vec::new();
+        self.with(&mut |remembered| {
             for class in classes {
                 match remembered.ids.get_key_value(class) {
                     Some((class, id)) => drop(ids.insert(Arc::clone(class), *id)),
-                    None => drop(asked.insert(Arc::clone(class))),
+                    None => asked.push(Arc::clone(class)),
                 }
             }
         });
@@ -106,20 +106,24 @@ impl OfServer<'_> {
     pub(super) async fn classes(
         &self,
         session: &mut Session,
-        ids: BTreeSet<i32>,
+        ids: Vec<i32>,
     ) -> Result<ClassesById, sqlx::Error> {
         let mut classes = ClassesById::default();
         let mut asked = Vec::new();
-        self.with(|remembered| {
-            for id in ids {
-                match remembered.by_id.get(&id) {
-                    Some(class) => drop(classes.insert(id, Arc::clone(class))),
-                    None => asked.push(id),
+        self.with(&mut |remembered| {
+            for id in &ids {
+                match remembered.by_id.get(id) {
+                    Some(class) => drop(classes.insert(*id, Arc::clone(class))),
+                    None => asked.push(*id),
                 }
             }
         });
         if !asked.is_empty() {
-            let found: Vec<ClassRow> = sqlx::query_as(BY_ID).bind(asked).fetch_all(session).await?;
+            let found: Vec<ClassRow> = sqlx::query(BY_ID)
+                .bind(asked)
+                .fetch_all(session)
+                .await?
+                .tuples()?;
             let found: Vec<_> = found.into_iter().map(numbered).collect();
             self.remember(&found);
             classes.extend(found);
@@ -128,7 +132,7 @@ impl OfServer<'_> {
     }
 
     fn remember(&self, found: &[(i32, Arc<ClickClass>)]) {
-        self.with(|remembered| {
+        self.with(&mut |remembered| {
             if remembered.ids.len() + found.len() > MAX_REMEMBERED {
                 remembered.ids.clear();
                 remembered.by_id.clear();
@@ -141,7 +145,7 @@ impl OfServer<'_> {
     }
 
     /// Nothing, if another session has seen a newer server.
-    fn with(&self, call: impl FnOnce(&mut Remembered)) {
+    fn with(&self, call: &mut dyn FnMut(&mut Remembered)) {
         let remembered = &self.remembered.0;
         let mut remembered = remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if remembered.started == self.started {
@@ -155,12 +159,12 @@ impl OfServer<'_> {
 /// Gives a number to each of these classes, as far as there is room. Another writer may have done so meanwhile.
 pub(super) async fn new_ids(
     session: &mut Session,
-    classes: &BTreeSet<Arc<ClickClass>>,
+    classes: &[Arc<ClickClass>],
 ) -> Result<ClassIds, sqlx::Error> {
     let made = by_values(session, NEW, classes, Some(MAX_CLASSES)).await?;
     let mut ids: ClassIds = made.into_iter().map(|(id, class)| (class, id)).collect();
-    let missing = |class: &&Arc<ClickClass>| !ids.contains_key(*class);
-    let missing: BTreeSet<_> = classes.iter().filter(missing).cloned().collect();
+    let mut missing = classes.to_vec();
+    missing.retain(|class| !ids.contains_key(class));
     if !missing.is_empty() {
         let found = by_values(session, KNOWN, &missing, None).await?;
         ids.extend(found.into_iter().map(|(id, class)| (class, id)));
@@ -171,7 +175,7 @@ pub(super) async fn new_ids(
 async fn by_values(
     session: &mut Session,
     statement: &'static str,
-    classes: &BTreeSet<Arc<ClickClass>>,
+    classes: &[Arc<ClickClass>],
     most: Option<i32>,
 ) -> Result<Vec<(i32, Arc<ClickClass>)>, sqlx::Error> {
     let mut values: [Vec<String>; 6] = Default::default();
@@ -180,14 +184,14 @@ async fn by_values(
             column.push(value);
         }
     }
-    let mut asked = sqlx::query_as(statement);
+    let mut asked = sqlx::query(statement);
     for column in values {
         asked = asked.bind(column);
     }
     if let Some(most) = most {
         asked = asked.bind(most);
     }
-    let found: Vec<ClassRow> = asked.fetch_all(session).await?;
+    let found: Vec<ClassRow> = asked.fetch_all(session).await?.tuples()?;
     Ok(found.into_iter().map(numbered).collect())
 }
 

@@ -6,6 +6,7 @@ use super::PostgresStore;
 use super::clicks::{columns, insert_classes};
 use super::session::Session;
 use crate::domain::LinkId;
+use crate::store::rows::Tuples as _;
 use crate::store::rows::{self, signed};
 use crate::store::{ClickBatch, ClickLimits, Grant, LinkClicks, StoreError};
 
@@ -17,7 +18,7 @@ impl ClickLimits for PostgresStore {
     async fn grant(&self, batch: &ClickBatch) -> Result<Vec<(LinkId, Grant)>, StoreError> {
         let (links, clicks) = columns(batch.clicks.iter().map(LinkClicks::of_link));
         let grant = async |session: &mut Session| {
-            let granted: Vec<GrantsRow> = sqlx::query_as(
+            let granted: Vec<GrantsRow> = sqlx::query(
                 "SELECT link_ids, clicks, clicks_left, is_new FROM grant_clicks($1, $2, $3, $4, $5)",
             )
             .bind(batch.recorder.cast_signed())
@@ -26,7 +27,8 @@ impl ClickLimits for PostgresStore {
             .bind(&clicks)
             .bind(batch.interval.number())
             .fetch_all(&mut *session)
-            .await?;
+            .await?
+            .tuples()?;
             let (links, clicks, left, is_new) = rows::written(granted).unwrap_or_default();
             let granted: Vec<_> = links
                 .into_iter()

@@ -12,6 +12,7 @@ use super::session::Session;
 use crate::domain::{Interval, LinkId, Timestamp, UserId};
 use crate::store::click_rows;
 use crate::store::ledger::MAX_UNMERGED;
+use crate::store::rows::Tuples as _;
 use crate::store::rows::{self, signed};
 use crate::store::{
     ClickBatch, ClickDetails, Clicks, Compacted, CountSnapshot, FlushId, FlushMark, FlushesSeen,
@@ -135,14 +136,16 @@ impl Clicks for PostgresStore {
         let found: Vec<ParkedRow> = self
             .pool
             .run(async |session| {
-                sqlx::query_as(
+                sqlx::query(
             "SELECT recorder, number, epoch, link_ids, owners, clicks, tag, interval, details
              FROM parked_batches LEFT JOIN data_sets USING (epoch) WHERE (recorder, number) > ($1, $2) ORDER BY recorder, number LIMIT $3",
         )
         .bind(recorder)
         .bind(number)
         .bind(i64::from(limit))
-        .fetch_all(session).await
+        .fetch_all(session)
+        .await?
+        .tuples()
             })
             .await?;
         let parked =
@@ -231,14 +234,15 @@ impl Clicks for PostgresStore {
         let found = self
             .pool
             .run(async |session| {
-                sqlx::query_as(COUNTS)
+                sqlx::query(COUNTS)
                     .bind(ids)
                     .bind(seen.epoch)
                     .bind(seen.under_way)
                     .bind(seen.newest)
                     .bind(seen.term)
                     .fetch_all(session)
-                    .await
+                    .await?
+                    .tuples()
             })
             .await?;
         click_rows::count_snapshot(found)
@@ -308,14 +312,15 @@ pub(in crate::store) async fn written_clicks(
     link: LinkId,
 ) -> Result<u64, sqlx::Error> {
     let seen = FlushesSeen::NONE;
-    let found: Vec<(i32, i64, i64)> = sqlx::query_as(COUNTS)
+    let found: Vec<(i32, i64, i64)> = sqlx::query(COUNTS)
         .bind([link.number()])
         .bind(seen.epoch)
         .bind(seen.under_way)
         .bind(seen.newest)
         .bind(seen.term)
         .fetch_all(session)
-        .await?;
+        .await?
+        .tuples()?;
     Ok(click_rows::clicks_of_one(&found))
 }
 

@@ -11,6 +11,7 @@ use super::session::Session;
 use crate::domain::{Interval, LinkId};
 use crate::store::class_reading::{BotsIn, ClassesIn};
 use crate::store::details::{self, BreakdownRow};
+use crate::store::rows::Tuples as _;
 use crate::store::summing::filters;
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
@@ -158,7 +159,7 @@ impl Details for PostgresStore {
                 }
             }
             let (ids, clicks) = classes.sums();
-            let mut asked = sqlx::query_as(OF_VALUES)
+            let mut asked = sqlx::query(OF_VALUES)
                 .bind(ids)
                 .bind(clicks)
                 .bind(query.by as i32);
@@ -166,10 +167,8 @@ impl Details for PostgresStore {
                 asked = asked.bind(filter);
             }
             // Beside the rows that are wanted, that of values without room.
-            asked
-                .bind(i64::from(query.limit) + 2)
-                .fetch_all(session)
-                .await
+            asked = asked.bind(i64::from(query.limit) + 2);
+            asked.fetch_all(session).await?.tuples()
         });
         let found: Vec<BreakdownRow> = found.await?;
         Ok(details::breakdown(found, query.limit))
@@ -186,12 +185,13 @@ impl PostgresStore {
         let mut bots = BotsIn::new(range);
         let (first, last) = bots.days();
         let days = self.pool.run(async |session| {
-            sqlx::query_as(BOTS_OF_LINK)
+            sqlx::query(BOTS_OF_LINK)
                 .bind(link.number())
                 .bind(first)
                 .bind(last)
                 .fetch_all(session)
-                .await
+                .await?
+                .tuples()
         });
         let days: Vec<(i32, Vec<u8>, bool)> = days.await?;
         for (day, packed, is_deleted) in days {

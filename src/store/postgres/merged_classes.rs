@@ -3,7 +3,6 @@
 //! Classes of links go into the days of the links, and the same clicks by owner into `owner_series_log`, from where one instance at a time
 //! adds them to the days of the owners: many links have the same owner, and merges must not wait for each other.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::class_days::{Reader, note_growth, write, write_quarters};
@@ -14,7 +13,8 @@ use crate::domain::Interval;
 use crate::store::class_merge::merge;
 use crate::store::class_packing::{packed_classes, parse_classes};
 use crate::store::click_rows;
-use crate::store::summing::{ClassIds, Sums, WaitingClasses};
+use crate::store::rows::Tuples as _;
+use crate::store::summing::{ClassIds, Owners, Sum, Sums};
 
 /// After how many bytes of parts no further part is merged in one transaction.
 const BYTES_PER_STEP: i64 = 65_536;
@@ -30,7 +30,7 @@ pub(super) async fn merge_classes(
     rows_per_day: u64,
     parts_per_step: i64,
 ) -> Result<(bool, u64), sqlx::Error> {
-    let parts: Vec<(i32, Vec<u8>, bool)> = sqlx::query_as(
+    let parts: Vec<(i32, Vec<u8>, bool)> = sqlx::query(
         "WITH locked AS MATERIALIZED (
              SELECT ctid AS place, octet_length(classes) AS size FROM click_parts WHERE band = -1 LIMIT $1 FOR UPDATE SKIP LOCKED
          ),
@@ -47,15 +47,13 @@ pub(super) async fn merge_classes(
     .bind(parts_per_step)
     .bind(BYTES_PER_STEP)
     .fetch_all(&mut *session)
-    .await?;
+    .await?
+    .tuples()?;
     let are_more = parts.first().is_some_and(|(_, _, are_more)| *are_more);
     let classes = parts
         .into_iter()
-        .map(|(interval, packed, _)| WaitingClasses {
-            interval,
-            details: click_rows::details(Some(packed)),
-        });
-    let mut sums = Sums::of(classes);
+        .map(|(interval, packed, _)| (interval, click_rows::details(Some(packed))));
+    let mut sums = Sums::of(&classes.collect::<Vec<_>>());
     if sums.is_empty() {
         return Ok((are_more, 0));
     }
@@ -68,11 +66,12 @@ pub(super) async fn merge_classes(
     let raced = write(session, merged.days, &versions).await?;
     if !raced.is_empty() {
         // They are merged with the next parts.
-        for (interval, details) in merged.sums.details_of(&raced) {
+        for (interval, details) in merged.sums.take_out(&raced).details() {
             insert_classes(session, &details, Interval::from_number(interval.into())).await?;
         }
-        merged.sums.leave_out(&raced);
-        merged.left.retain(|(day, _)| !raced.contains(day));
+        merged
+            .left
+            .retain(|(day, _)| raced.binary_search(day).is_err());
     }
     write_quarters(session, merged.left).await?;
     let of_owners = merged.sums.of_owners(&owners);
@@ -87,42 +86,49 @@ pub(super) async fn add_to_owners(
     remembered: &RememberedClasses,
     logged: LoggedClasses,
 ) -> Result<(), sqlx::Error> {
-    let rows: Vec<_> = logged
-        .into_iter()
-        .map(|(owner, interval, classes)| {
-            let classes = parse_classes(&classes)
-                .ok_or_else(|| sqlx::Error::Decode("classes of the log are invalid".into()))?;
-            Ok((-owner, interval, classes))
-        })
-        .collect::<Result<_, sqlx::Error>>()?;
-    let ids = rows.iter().flat_map(|(_, _, classes)| classes);
-    let ids = ids.map(|(class, _)| *class).collect();
+    let mut rows = Vec::new();
+    for (owner, interval, packed) in logged {
+        let classes = parse_classes(&packed)
+            .ok_or_else(|| sqlx::Error::Decode("classes of the log are invalid".into()))?;
+        rows.push((owner, interval, classes));
+    }
+    let mut ids: Vec<i32> = rows
+        .iter()
+        .flat_map(|(_, _, classes)| classes)
+        .map(|count| count.class)
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
     let remembered = &remembered.of_server(session).await?;
     let by_id = remembered.classes(session, ids).await?;
-    let owners: BTreeSet<i64> = rows.iter().map(|(whose, ..)| -whose).collect();
-    let present: Vec<i64> = sqlx::query_scalar(
+    let mut owners: Vec<i64> = rows.iter().map(|(owner, ..)| *owner).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    let mut present: Vec<i64> = sqlx::query_scalar(
         "SELECT id FROM unnest($1::bigint[]) AS asked (id) WHERE (SELECT true FROM users WHERE users.id = asked.id)",
     )
-    .bind(owners.into_iter().collect::<Vec<_>>())
+    .bind(owners)
     .fetch_all(&mut *session)
     .await?;
-    let present: HashSet<i64> = present.into_iter().collect();
-    let rows = rows
-        .into_iter()
-        .filter(|(whose, ..)| present.contains(&-whose));
-    let classes = rows.flat_map(|(whose, interval, classes)| {
-        let by_id = &by_id;
-        classes.into_iter().filter_map(move |(class, clicks)| {
-            let class = Arc::clone(by_id.get(&class)?);
-            Some(((whose, interval, class), clicks.unsigned_abs()))
-        })
-    });
-    let sums = Sums::of_classes(classes);
+    present.sort_unstable();
+    rows.retain(|(owner, ..)| present.binary_search(owner).is_ok());
+    let mut sums = Vec::new();
+    for (owner, interval, classes) in rows {
+        sums.extend(classes.iter().filter_map(|count| {
+            Some(Sum {
+                whose: -owner,
+                interval,
+                class: Arc::clone(by_id.get(&count.class)?),
+                clicks: count.clicks.unsigned_abs(),
+            })
+        }));
+    }
+    let sums = Sums::new(sums);
     if sums.is_empty() {
         return Ok(());
     }
     let mut reader = Reader::new(session, remembered);
-    let merged = merge(&mut reader, sums, &HashMap::new(), 0).await?;
+    let merged = merge(&mut reader, sums, &Owners::default(), 0).await?;
     let versions = reader.versions;
     write(session, merged.days, &versions).await?;
     write_quarters(session, merged.left).await
@@ -150,16 +156,17 @@ async fn log(session: &mut Session, sums: Sums, ids: &ClassIds) -> Result<(), sq
 }
 
 /// The owner of each link that still exists.
-async fn owners(session: &mut Session, links: Vec<i64>) -> Result<HashMap<i64, i64>, sqlx::Error> {
+async fn owners(session: &mut Session, links: Vec<i64>) -> Result<Owners, sqlx::Error> {
     // One by one: a plan that was made while links were few would read all of them.
-    let found: Vec<(i64, Option<i64>)> = sqlx::query_as(
+    let found: Vec<(i64, Option<i64>)> = sqlx::query(
         "SELECT id, (SELECT owner_id FROM links WHERE links.id = asked.id) FROM unnest($1::bigint[]) AS asked (id)",
     )
     .bind(links)
     .fetch_all(session)
-    .await?;
+    .await?
+    .tuples()?;
     let owned = found
         .into_iter()
         .filter_map(|(link, owner)| Some((link, owner?)));
-    Ok(owned.collect())
+    Ok(Owners::new(owned.collect()))
 }

@@ -1,20 +1,15 @@
 //! Removal of classes that are not kept any more, and of the classes of deleted links and accounts, in Postgres, in steps.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
 use super::class_days::{DayRow, Reader, packed_day, write};
 use super::class_ids::RememberedClasses;
 use super::owner_series::{is_alone, sum_some};
 use super::session::Session;
-use crate::store::class_merge::{ClassReader, make_up, parsed, read_days};
-use crate::store::class_packing::{OfClasses, parse_quarters};
-use crate::store::summing::{DayOf, Days};
+use crate::store::class_merge::{ClassReader, make_up, parsed, read_days, subtract};
+use crate::store::rows::Tuples as _;
+use crate::store::summing::{DayOf, Days, Owners};
 
 /// How long a deleted link's rows stay: no merge takes so long that saw the link.
 const REMOVED_AFTER_MICROS: i64 = 60_000_000;
-
-/// The quarters of a day that have left its row.
-type Left = BTreeMap<DayOf, Vec<(u8, OfClasses)>>;
 
 /// Sums the quarters of up to `limit` days before this one: a day is kept as a whole for ever. Returns how many rows were changed.
 pub(super) async fn prune(
@@ -26,14 +21,15 @@ pub(super) async fn prune(
     if !is_alone(session).await? {
         return Ok(0);
     }
-    let days: Vec<(i32, i64)> = sqlx::query_as(
+    let days: Vec<(i32, i64)> = sqlx::query(
         "SELECT day, whose FROM class_days
          WHERE (day, whose) > (SELECT day, whose FROM class_days_pruned) AND day < $1 ORDER BY day, whose LIMIT $2 FOR UPDATE",
     )
     .bind(before)
     .bind(limit)
     .fetch_all(&mut *session)
-    .await?;
+    .await?
+    .tuples()?;
     let Some((last_day, last)) = days.last() else {
         return Ok(0);
     };
@@ -46,14 +42,14 @@ pub(super) async fn prune(
         .await?;
     let count = days.len() as u64;
     let remembered = &remembered.of_server(session).await?;
-    let mut ended = Days::new();
+    let mut ended = Days::new(days);
     let mut reader = Reader::new(session, remembered);
-    read_days(&mut reader, &days.into_iter().collect(), &mut ended).await?;
-    for day in ended.values_mut() {
+    read_days(&mut reader, &mut ended).await?;
+    for (_, day) in ended.all_mut() {
         day.end_all();
     }
     let versions = reader.versions;
-    write(session, ended.into_iter().collect(), &versions).await?;
+    write(session, ended.into_all(), &versions).await?;
     Ok(count)
 }
 
@@ -67,14 +63,15 @@ pub(super) async fn remove_of_deleted(
         return Ok(false);
     }
     // Not before the account's own row is gone if that is deleted, too: its days are removed with the last of its links.
-    let links: Vec<(i64, i64)> = sqlx::query_as(
+    let links: Vec<(i64, i64)> = sqlx::query(
         "SELECT link_id, owner_id FROM deleted_details WHERE deleted_at < now_micros() - $1
          AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = owner_id) ORDER BY link_id LIMIT $2",
     )
     .bind(REMOVED_AFTER_MICROS)
     .bind(limit)
     .fetch_all(&mut *session)
-    .await?;
+    .await?
+    .tuples()?;
     if links.is_empty() {
         return Ok(false);
     }
@@ -82,12 +79,13 @@ pub(super) async fn remove_of_deleted(
     if sum_some(session, remembered).await? {
         return Ok(true);
     }
-    let owners: HashMap<i64, i64> = links.into_iter().collect();
-    let noted: Vec<i64> = owners.keys().copied().collect();
+    let (noted, mut owners): (Vec<i64>, Vec<i64>) = links.iter().copied().unzip();
+    let owners_of = Owners::new(links);
     let links: Vec<i64> = noted.iter().copied().filter(|link| *link > 0).collect();
-    let mut removed = remove_links(session, remembered, &owners, &links, limit).await?;
-    let owners: BTreeSet<i64> = owners.into_values().collect();
-    removed += remove_accounts(session, owners.into_iter().collect(), limit).await?;
+    let mut removed = remove_links(session, remembered, &owners_of, &links, limit).await?;
+    owners.sort_unstable();
+    owners.dedup();
+    removed += remove_accounts(session, owners, limit).await?;
     if removed == 0 {
         sqlx::query("DELETE FROM deleted_details WHERE link_id = ANY ($1)")
             .bind(noted)
@@ -101,11 +99,11 @@ pub(super) async fn remove_of_deleted(
 async fn remove_links(
     session: &mut Session,
     remembered: &RememberedClasses,
-    owners: &HashMap<i64, i64>,
+    owners: &Owners,
     links: &[i64],
     limit: i64,
 ) -> Result<usize, sqlx::Error> {
-    let gone: Vec<DayRow> = sqlx::query_as(
+    let gone: Vec<DayRow> = sqlx::query(
         "DELETE FROM class_days WHERE ctid = ANY (ARRAY(
              SELECT class_days.ctid FROM unnest($1::bigint[]) AS link (id) CROSS JOIN class_days_between(0, 2147483647) AS between (at)
              CROSS JOIN LATERAL (SELECT class_days.ctid FROM class_days WHERE day = at AND whose = link.id LIMIT 1) AS class_days LIMIT $2))
@@ -114,9 +112,10 @@ async fn remove_links(
     .bind(links)
     .bind(limit)
     .fetch_all(&mut *session)
-    .await?;
+    .await?
+    .tuples()?;
     let (days, whose): (Vec<i32>, Vec<i64>) = gone.iter().map(|row| (row.0, row.1)).unzip();
-    let quarters: Vec<(i32, i64, Vec<u8>)> = sqlx::query_as(
+    let quarters: Vec<(i32, i64, Vec<u8>)> = sqlx::query(
         "DELETE FROM class_quarters USING unnest($1::integer[], $2::bigint[]) AS gone (day, whose)
          WHERE class_quarters.day = gone.day AND class_quarters.whose = gone.whose
          RETURNING class_quarters.day, class_quarters.whose, quarters",
@@ -124,43 +123,40 @@ async fn remove_links(
     .bind(days)
     .bind(whose)
     .fetch_all(&mut *session)
-    .await?;
-    let mut left = Left::new();
-    for (day, whose, packed) in quarters {
-        let quarters = parse_quarters(&packed)
-            .ok_or_else(|| sqlx::Error::Decode("quarters of a day are invalid".into()))?;
-        let of_day = left.entry((day, whose)).or_default();
-        of_day.extend(
-            quarters
-                .into_iter()
-                .map(|(quarter, classes)| (quarter, classes.into_iter().collect())),
-        );
-    }
-    let count = gone.len();
+    .await?
+    .tuples()?;
+    let left: Vec<_> = quarters
+        .into_iter()
+        .map(|(day, whose, packed)| ((day, whose), packed))
+        .collect();
     let gone: Vec<_> = gone.into_iter().map(packed_day).collect();
-    let of_owner = |(day, link): DayOf| Some((day, -owners.get(&link)?));
-    let asked = gone.iter().filter_map(|(day, _)| of_owner(*day)).collect();
+    let gone: Vec<_> = gone
+        .iter()
+        .map(|(key, packed)| (*key, parsed(packed)))
+        .collect();
+    let of_owner = |(day, link): DayOf| Some((day, -owners.of(link)?));
+    let asked = gone.iter().filter_map(|(day, _)| of_owner(*day));
+    let mut days = Days::new(asked.collect());
     let remembered = &remembered.of_server(session).await?;
-    let mut days = Days::new();
     let mut reader = Reader::new(session, remembered);
-    read_days(&mut reader, &asked, &mut days).await?;
-    for (day, packed) in gone {
-        if let Some(of_owner) = of_owner(day) {
-            let left = left.get(&day).map(Vec::as_slice);
-            days.entry(of_owner)
-                .or_default()
-                .subtract(&parsed(&packed), left);
-        }
-    }
+    read_days(&mut reader, &mut days).await?;
+    subtract(&mut days, owners, &gone, &left)?;
     make_up(&mut reader, &mut days).await?;
     let pruned = reader.pruned().await?;
     let versions = reader.versions;
-    for (_, day) in days.iter_mut().filter(|(key, _)| **key <= pruned) {
-        day.end_all();
+    let (mut rest, mut empty) = (Vec::new(), Vec::new());
+    for (key, mut day) in days.into_all() {
+        if key <= pruned {
+            day.end_all();
+        }
+        if day.is_empty() {
+            empty.push(key);
+        } else {
+            rest.push((key, day));
+        }
     }
-    let (empty, rest): (Days, Days) = days.into_iter().partition(|(_, day)| day.is_empty());
-    write(session, rest.into_iter().collect(), &versions).await?;
-    let (days, whose): (Vec<i32>, Vec<i64>) = empty.into_keys().unzip();
+    write(session, rest, &versions).await?;
+    let (days, whose): (Vec<i32>, Vec<i64>) = empty.into_iter().unzip();
     sqlx::query(
         "DELETE FROM class_days USING unnest($1::integer[], $2::bigint[]) AS empty (day, whose)
          WHERE class_days.day = empty.day AND class_days.whose = empty.whose",
@@ -169,7 +165,7 @@ async fn remove_links(
     .bind(whose)
     .execute(session)
     .await?;
-    Ok(count)
+    Ok(gone.len())
 }
 
 /// Removes days of those accounts that are deleted; returns how many.

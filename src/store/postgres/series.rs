@@ -8,6 +8,7 @@ use super::PostgresStore;
 use super::clicks::counts;
 use super::owner_series::points_of_owner;
 use crate::domain::{Interval, LinkId, SearchTag};
+use crate::store::rows::Tuples as _;
 use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
 use crate::store::{click_rows, owner_rows};
 
@@ -84,7 +85,7 @@ impl Series for PostgresStore {
         // Before the clicks, so that no bot is missing among them.
         let bots = self.bots_of_link(link, &range).await?;
         let found = self.pool.run(async |session| {
-            sqlx::query_as(SERIES)
+            sqlx::query(SERIES)
                 .bind([link.number()])
                 .bind(seen.epoch)
                 .bind(seen.under_way)
@@ -93,7 +94,8 @@ impl Series for PostgresStore {
                 .bind(range.start.number())
                 .bind(range.end.number())
                 .fetch_all(session)
-                .await
+                .await?
+                .tuples()
         });
         let mut snapshot = click_rows::series_snapshot(found.await?)?;
         snapshot.bots = bots;
@@ -108,7 +110,7 @@ impl Series for PostgresStore {
         let asked: Vec<_> = asked.iter().map(|link| link.number()).collect();
         let statement = wanted.tag.map_or(OWNER_SERIES, |_| TAG_SERIES);
         let found = self.pool.search_if(wanted.tag.is_some(), async |session| {
-            sqlx::query_as(statement)
+            sqlx::query(statement)
                 .bind(wanted.owner.user.0)
                 .bind(wanted.owner.key.as_bytes())
                 .bind(wanted.tag.map(SearchTag::as_str))
@@ -116,7 +118,8 @@ impl Series for PostgresStore {
                 .bind(wanted.range.end.number())
                 .bind(asked)
                 .fetch_all(session)
-                .await
+                .await?
+                .tuples()
         });
         owner_rows::owner_snapshot(found.await?)
     }

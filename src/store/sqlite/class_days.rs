@@ -1,7 +1,5 @@
 //! Rows of `class_days` and `class_quarters`, read and written many at once.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde_json::json;
 use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
@@ -82,10 +80,7 @@ pub(super) struct DayRows {
 }
 
 impl DayRows {
-    pub(super) fn of(
-        days: impl IntoIterator<Item = (DayOf, ClassDay)>,
-        left: Vec<(DayOf, Vec<u8>)>,
-    ) -> Self {
+    pub(super) fn of(days: Vec<(DayOf, ClassDay)>, left: Vec<(DayOf, Vec<u8>)>) -> Self {
         let mut rows = Self {
             left,
             ..Self::default()
@@ -155,14 +150,15 @@ fn bound<'q>(mut write: Bound<'q>, rows: &'q [(DayOf, PackedDay)]) -> Bound<'q> 
     write
 }
 
-/// The rows of these days.
+/// The rows of these days, which are in rising order.
 pub(super) async fn read_days(
     reader: &mut SqliteConnection,
-    days: &BTreeSet<DayOf>,
+    days: &[DayOf],
 ) -> Result<Vec<(DayOf, PackedDay)>, sqlx::Error> {
-    let mut by_day = BTreeMap::<i32, Vec<i64>>::new();
-    for (day, whose) in days {
-        by_day.entry(*day).or_default().push(*whose);
+    let mut by_day = serde_json::Map::new();
+    for of_day in days.chunk_by(|one, other| one.0 == other.0) {
+        let whose: Vec<_> = of_day.iter().map(|(_, whose)| *whose).collect();
+        by_day.insert(of_day[0].0.to_string(), whose.into());
     }
     let found = sqlx::query_scalar(READ_DAYS).bind(json!(by_day).to_string());
     rows(found.fetch_one(reader).await?)

@@ -1,6 +1,5 @@
 //! The numbers of visitor classes in SQLite.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -29,7 +28,7 @@ const BY_ID: &str = in_one_row!(
 /// The numbers of those classes that have one.
 pub(super) async fn known_classes(
     reader: &mut SqliteConnection,
-    classes: &BTreeSet<Arc<ClickClass>>,
+    classes: &[Arc<ClickClass>],
 ) -> Result<ClassIds, sqlx::Error> {
     let asked: Vec<_> = classes.iter().map(|class| columns(class)).collect();
     let found: Vec<ClassRow> = read(reader, KNOWN_CLASSES, &json!(asked).to_string()).await?;
@@ -43,7 +42,7 @@ pub(super) async fn known_classes(
 /// The classes with these numbers.
 pub(super) async fn classes(
     reader: &mut SqliteConnection,
-    ids: &BTreeSet<i32>,
+    ids: &[i32],
 ) -> Result<ClassesById, sqlx::Error> {
     let found: Vec<ClassRow> = read(reader, BY_ID, &json!(ids).to_string()).await?;
     let numbered = |(id, referrer, country, browser, os, device, bot): ClassRow| {
@@ -57,7 +56,7 @@ pub(super) async fn classes(
 /// time gives numbers.
 pub(super) async fn new_classes(
     reader: &mut SqliteConnection,
-    classes: &BTreeSet<Arc<ClickClass>>,
+    classes: &[Arc<ClickClass>],
 ) -> Result<(ClassIds, Vec<ClassRow>), sqlx::Error> {
     let newest: i32 = sqlx::query_scalar("SELECT coalesce(max(id), 0) FROM click_classes")
         .fetch_one(reader)

@@ -1,9 +1,10 @@
 //! The rows of some sums of classes in SQLite: what they need to be known is read first, by a thread of low priority, so that the
 //! one writer, for which clicks wait, has nothing to do but to write.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use serde_json::json;
 use sqlx::SqliteConnection;
 
@@ -12,10 +13,11 @@ use super::class_ids::{ClassRow, classes, known_classes, new_classes};
 use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
 use crate::store::class_day::PackedDay;
-use crate::store::class_merge::{ClassReader, merge, parsed, referrers_of};
+use crate::store::class_merge::{ClassReader, merge};
 use crate::store::click_rows::packed;
+use crate::store::detail_room::number;
 use crate::store::details::GROWTH_KEPT;
-use crate::store::summing::{ClassIds, ClassesById, DayOf, OfClass, Referrers, Sums};
+use crate::store::summing::{ClassIds, ClassesById, DayOf, Owners, Referrers, Sum, Sums};
 
 /// How many classes and days are remembered. Beyond, all of them are forgotten, and read again when they are needed.
 const MAX_CLASSES: usize = 65_536;
@@ -30,7 +32,7 @@ pub(super) struct Remembered {
     classes: ClassIds,
     /// Referrers of owners, also the newest of their links, which are not in the owners' rows yet.
     of_owners: Referrers,
-    growth: Option<BTreeMap<i32, i64>>,
+    growth: Option<Vec<(i32, i64)>>,
     pruned: Option<DayOf>,
 }
 
@@ -91,48 +93,23 @@ impl<'a> Reader<'a> {
     }
 }
 
+#[async_trait]
 impl ClassReader for Reader<'_> {
-    async fn days(
-        &mut self,
-        days: &BTreeSet<DayOf>,
-    ) -> Result<Vec<(DayOf, PackedDay)>, sqlx::Error> {
-        read_days(self.connection, days).await
+    async fn days(&mut self, days: Vec<DayOf>) -> Result<Vec<(DayOf, PackedDay)>, sqlx::Error> {
+        read_days(self.connection, &days).await
     }
 
-    async fn referrers_of_owners(
-        &mut self,
-        days: &BTreeSet<DayOf>,
-    ) -> Result<Referrers, sqlx::Error> {
-        let mut unknown = Vec::new();
-        let mut found = Referrers::new();
-        for day in days {
-            match self.remembered.of_owners.remove(day) {
-                Some(referrers) => _ = found.insert(*day, referrers),
-                None => unknown.push(*day),
-            }
-        }
-        let known = read_days(self.connection, &unknown.iter().copied().collect()).await?;
-        let mut known: HashMap<_, _> = known.into_iter().collect();
-        for day in unknown {
-            let classes = match known.remove(&day) {
-                Some(packed) => parsed(&packed).classes(),
-                None => BTreeSet::new(),
-            };
-            found.insert(day, referrers_of(self, classes).await?);
-        }
-        Ok(found)
+    fn remembered(&mut self, day: DayOf) -> Option<HashSet<String>> {
+        self.remembered.of_owners.remove(&day)
     }
 
     fn remember(&mut self, of_owners: Referrers) {
         self.remembered.of_owners.extend(of_owners);
     }
 
-    async fn known_ids(
-        &mut self,
-        classes: &BTreeSet<Arc<ClickClass>>,
-    ) -> Result<ClassIds, sqlx::Error> {
+    async fn known_ids(&mut self, classes: &[Arc<ClickClass>]) -> Result<ClassIds, sqlx::Error> {
         let ids = &mut self.remembered.classes;
-        let mut unknown = classes.clone();
+        let mut unknown = classes.to_vec();
         unknown.retain(|class| !ids.contains_key(class));
         if !unknown.is_empty() {
             ids.extend(known_classes(self.connection, &unknown).await?);
@@ -142,17 +119,14 @@ impl ClassReader for Reader<'_> {
         Ok(known.collect())
     }
 
-    async fn new_ids(
-        &mut self,
-        classes: &BTreeSet<Arc<ClickClass>>,
-    ) -> Result<ClassIds, sqlx::Error> {
+    async fn new_ids(&mut self, classes: &[Arc<ClickClass>]) -> Result<ClassIds, sqlx::Error> {
         let (ids, rows) = new_classes(self.connection, classes).await?;
         self.new_classes.extend(rows);
         self.remembered.classes.extend(ids.clone());
         Ok(ids)
     }
 
-    async fn classes(&mut self, ids: BTreeSet<i32>) -> Result<ClassesById, sqlx::Error> {
+    async fn classes(&mut self, ids: Vec<i32>) -> Result<ClassesById, sqlx::Error> {
         classes(self.connection, &ids).await
     }
 
@@ -161,46 +135,44 @@ impl ClassReader for Reader<'_> {
     }
 
     async fn growth(&mut self) -> Result<Vec<(i32, i64)>, sqlx::Error> {
-        let remembered = &mut self.remembered.growth;
-        if remembered.is_none() {
-            let found = sqlx::query_as("SELECT at, new_rows FROM click_detail_growth");
-            let found: Vec<(i32, i64)> = found.fetch_all(&mut *self.connection).await?;
-            *remembered = Some(found.into_iter().collect());
+        if let Some(growth) = &self.remembered.growth {
+            return Ok(growth.clone());
         }
-        let growth = remembered.iter().flatten();
-        Ok(growth.map(|(day, new)| (*day, *new)).collect())
+        let found = sqlx::query_as("SELECT at, new_rows FROM click_detail_growth");
+        let found: Vec<(i32, i64)> = found.fetch_all(&mut *self.connection).await?;
+        Ok(self.remembered.growth.insert(found).clone())
     }
 }
 
 impl ClassRows {
     /// The rows of some sums of links, as far as there is room for them. Links without an owner are deleted, and left out.
     pub(super) async fn of_links(
-        part: impl IntoIterator<Item = (OfClass, u64)>,
+        part: Vec<Sum>,
         rows_per_day: u64,
         remembered: &mut Remembered,
         reader: &mut SqliteConnection,
     ) -> Result<Self, sqlx::Error> {
-        let mut sums = Sums::of_classes(part);
+        let mut sums = Sums::new(part);
         let owners: Vec<(i64, i64)> =
             read(reader, OWNERS, &json!(sums.whose()).to_string()).await?;
-        let owners: HashMap<_, _> = owners.into_iter().collect();
+        let owners = Owners::new(owners);
         sums.retain_owned(&owners);
         Self::of(sums, &owners, rows_per_day, remembered, reader).await
     }
 
     /// The same of sums of owners. What their links had room for, they have.
     pub(super) async fn of_owners(
-        part: impl IntoIterator<Item = (OfClass, u64)>,
+        part: Vec<Sum>,
         remembered: &mut Remembered,
         reader: &mut SqliteConnection,
     ) -> Result<Self, sqlx::Error> {
-        let sums = Sums::of_classes(part);
-        Self::of(sums, &HashMap::new(), u64::MAX, remembered, reader).await
+        let sums = Sums::new(part);
+        Self::of(sums, &Owners::default(), u64::MAX, remembered, reader).await
     }
 
     async fn of(
         sums: Sums,
-        owners: &HashMap<i64, i64>,
+        owners: &Owners,
         rows_per_day: u64,
         remembered: &mut Remembered,
         connection: &mut SqliteConnection,
@@ -216,7 +188,7 @@ impl ClassRows {
             classes,
             growth: merged.growth,
             of_owners: of_owners
-                .details(|_| true)
+                .details()
                 .into_iter()
                 .filter_map(|(interval, details)| Some((interval, packed(&details)?)))
                 .collect(),
@@ -272,7 +244,7 @@ impl Remembered {
     fn add(&mut self, growth: &[(i32, i64)]) {
         if let Some(known) = &mut self.growth {
             for (day, new) in growth {
-                *known.entry(*day).or_default() += new;
+                *number(known, *day) += new;
             }
         }
     }

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
+use std::vec::IntoIter;
 
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::sleep;
@@ -18,8 +19,10 @@ use super::class_rows::{ClassRows, Remembered};
 use super::log::Log;
 use super::pool::Pool;
 use super::step_size::StepSize;
+use crate::domain::ClickClass;
 use crate::store::details;
-use crate::store::summing::{OfClass, Whose};
+use crate::store::rows::Tuples as _;
+use crate::store::summing::{Sum, Whose};
 use crate::store::{DetailedClicks, KnownClasses, StoreError};
 
 /// Rows that are read at once.
@@ -42,6 +45,9 @@ type Cut = (i64, i64);
 
 /// `number` of a batch or `id` of a row for owners, `interval`, `details`.
 type WaitingRow = (i64, i32, Vec<u8>);
+
+/// Whose clicks they are, their interval and their class.
+type OfClass = (Whose, i32, Arc<ClickClass>);
 
 /// Adds to the sums by class, one step at a time.
 pub(super) struct ClassSums {
@@ -70,7 +76,7 @@ pub(super) struct Steps {
 struct Summing {
     mark: Mark,
     /// The sums that are still to be added.
-    rest: BTreeMap<OfClass, u64>,
+    rest: IntoIter<Sum>,
 }
 
 /// What is read to be summed together.
@@ -103,13 +109,13 @@ impl ClassSums {
             return Ok(false);
         };
         *summing = match current {
-            Summing { mark, rest } if !rest.is_empty() => {
+            Summing { mark, rest } if rest.len() > 0 => {
                 self.add_some(mark, rest, rows_per_day, steps).await?
             }
             Summing { mark, .. } if mark == Mark::LINKS_ADDED => {
                 steps.remembered.forget_days();
                 let of_owners = self.owners_of(mark).await?;
-                if of_owners.rest.is_empty() {
+                if of_owners.rest.len() == 0 {
                     self.remove_summed(mark, &mut steps.removed).await?
                 } else {
                     Some(of_owners)
@@ -134,7 +140,7 @@ impl ClassSums {
                 .await?;
         let mark = Mark { of_owners, added };
         if mark.added == Some(ALL) {
-            let rest = BTreeMap::new();
+            let rest = IntoIter::default();
             return Ok(Some(Summing { mark, rest }));
         }
         if mark.of_owners {
@@ -148,9 +154,10 @@ impl ClassSums {
         } else {
             "SELECT recorder, last_batch FROM click_details_cuts"
         };
-        let mut cuts: Vec<Cut> = sqlx::query_as(cuts)
+        let mut cuts: Vec<Cut> = sqlx::query(cuts)
             .fetch_all(&mut *self.log.background().await?)
-            .await?;
+            .await?
+            .tuples()?;
         let mut reading = Reading {
             is_bounded: is_new,
             ..Reading::default()
@@ -192,13 +199,14 @@ impl ClassSums {
         let mut after = NONE;
         while !reading.is_full() {
             let started = Instant::now();
-            let rows: Vec<WaitingRow> = sqlx::query_as(statement)
+            let rows: Vec<WaitingRow> = sqlx::query(statement)
                 .bind(after)
                 .bind(last)
                 .bind(ROWS_PER_READ)
                 .bind(recorder)
                 .fetch_all(&mut *self.log.background().await?)
-                .await?;
+                .await?
+                .tuples()?;
             let Some((newest, ..)) = rows.last() else {
                 break;
             };
@@ -231,7 +239,7 @@ impl ClassSums {
     async fn add_some(
         &self,
         mark: Mark,
-        mut rest: BTreeMap<OfClass, u64>,
+        mut rest: IntoIter<Sum>,
         rows_per_day: u64,
         steps: &mut Steps,
     ) -> Result<Option<Summing>, StoreError> {
@@ -242,10 +250,10 @@ impl ClassSums {
         };
         let part = next_part(&mut rest, size.rows());
         let count = part.len();
-        let next = match rest.is_empty() {
-            false => mark.plus(count),
-            true if mark.of_owners => Mark::OWNERS_ADDED,
-            true => Mark::LINKS_ADDED,
+        let next = match rest.len() {
+            0 if mark.of_owners => Mark::OWNERS_ADDED,
+            0 => Mark::LINKS_ADDED,
+            _ => mark.plus(count),
         };
         // What is remembered is true only if the step succeeds.
         let mut remembered = std::mem::take(&mut steps.remembered);
@@ -320,7 +328,7 @@ impl ClassSums {
             usize::try_from(removed).unwrap_or(usize::MAX),
             started.elapsed(),
         );
-        let rest = BTreeMap::new();
+        let rest = IntoIter::default();
         Ok(are_more.then_some(Summing { mark: added, rest }))
     }
 }
@@ -338,19 +346,13 @@ impl Default for Steps {
 }
 
 /// Takes so many sums out, and all sums of the last link or owner unless they are very many: its row is written once.
-fn next_part(rest: &mut BTreeMap<OfClass, u64>, sums: usize) -> Vec<(OfClass, u64)> {
-    let mut part = Vec::with_capacity(sums);
-    while let Some(first) = rest.first_entry() {
-        let whose = first.key().0;
-        let is_of_last = part
-            .last()
-            .is_none_or(|((last, ..), _): &(OfClass, u64)| *last == whose);
-        if part.len() >= sums && !(is_of_last && part.len() < MAX_SUMS_OF_STEP) {
-            break;
-        }
-        part.push(first.remove_entry());
+fn next_part(rest: &mut IntoIter<Sum>, sums: usize) -> Vec<Sum> {
+    let of_next = |place: usize| rest.as_slice().get(place).map(|sum| sum.whose);
+    let mut count = sums.max(1);
+    while count < MAX_SUMS_OF_STEP && of_next(count) == of_next(count - 1) && count < rest.len() {
+        count += 1;
     }
-    part
+    rest.take(count).collect()
 }
 
 impl Reading {
@@ -377,7 +379,14 @@ impl Reading {
     /// What is left to be added.
     fn rest_after(self, mark: Mark) -> Summing {
         let added = usize::try_from(mark.added.unwrap_or_default()).unwrap_or(usize::MAX);
-        let rest = self.sums.into_iter().skip(added).collect();
+        let sums = self.sums.into_iter().skip(added);
+        let rest = sums.map(|((whose, interval, class), clicks)| Sum {
+            whose,
+            interval,
+            class,
+            clicks,
+        });
+        let rest = rest.collect::<Vec<_>>().into_iter();
         Summing {
             mark: Mark {
                 added: mark.added.or(Some(0)),

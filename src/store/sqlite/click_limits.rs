@@ -7,6 +7,7 @@ use super::SqliteStore;
 use super::batch::to_json;
 use super::counted::{count_clicks, insert_classes};
 use crate::domain::LinkId;
+use crate::store::rows::Tuples as _;
 use crate::store::rows::{self, signed};
 use crate::store::{ClickBatch, ClickLimits, Grant, LinkClicks, StoreError};
 
@@ -107,7 +108,7 @@ async fn granted(
     batch: &ClickBatch,
 ) -> Result<Vec<GrantRow>, StoreError> {
     // A deleted link has none left, one without a limit the largest number. `max` of NULL is NULL.
-    let asked: Vec<GrantRow> = sqlx::query_as(
+    let asked: Vec<GrantRow> = sqlx::query(
         "SELECT CAST(asked.key AS INTEGER), asked.value, CASE
              WHEN links.id IS NULL THEN 0
              WHEN max_clicks IS NULL THEN 9223372036854775807
@@ -118,7 +119,8 @@ async fn granted(
     )
     .bind(to_json(batch.clicks.iter().map(LinkClicks::of_link)))
     .fetch_all(&mut **transaction)
-    .await?;
+    .await?
+    .tuples()?;
     let granted = |(link, asked, left): GrantRow| match left {
         Some(left) if left < i64::MAX => {
             let clicks = asked.min(left).max(0);

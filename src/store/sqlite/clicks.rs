@@ -10,6 +10,7 @@ use super::batch::{from_json, owners_to_json, to_json, with_owners};
 use super::counted::{count_clicks, insert_classes};
 use crate::domain::{Interval, LinkId, Timestamp};
 use crate::store::click_rows;
+use crate::store::rows::Tuples as _;
 use crate::store::{
     ClickBatch, ClickDetails, Clicks, Compacted, CountSnapshot, FlushId, FlushMark, FlushesSeen,
     LinkClicks, MergeRound, ParkedBatch, RecorderId, StoreError,
@@ -133,7 +134,7 @@ impl Clicks for SqliteStore {
         limit: u32,
     ) -> Result<Vec<ParkedBatch>, StoreError> {
         let (recorder, number) = click_rows::batch_key(after);
-        let found: Vec<ParkedRow> = sqlx::query_as(
+        let found: Vec<ParkedRow> = sqlx::query(
             "SELECT recorder, number, coalesce(epoch, ''), clicks, coalesce(owners, '[]'), tag, interval, details
              FROM click_journal LEFT JOIN data_sets USING (epoch) WHERE parked AND (recorder, number) > (?1, ?2) ORDER BY recorder, number LIMIT ?3",
         )
@@ -141,7 +142,8 @@ impl Clicks for SqliteStore {
         .bind(number)
         .bind(limit)
         .fetch_all(&mut *self.reader.get().await?)
-        .await?;
+        .await?
+        .tuples()?;
         found
             .into_iter()
             .map(
@@ -219,7 +221,7 @@ impl Clicks for SqliteStore {
         let ids: Vec<i64> = links.iter().map(|link| link.number()).collect();
         let seen = flushes.unwrap_or(FlushesSeen::NONE);
         // One statement, so one snapshot.
-        let found = sqlx::query_as(COUNTS)
+        let found = sqlx::query(COUNTS)
             .bind(serde_json::json!(ids).to_string())
             .bind(seen.epoch)
             .bind(serde_json::json!(seen.under_way).to_string())
@@ -227,7 +229,8 @@ impl Clicks for SqliteStore {
             .bind(seen.term)
             .bind(self.clock.now().micros())
             .fetch_all(&mut *self.reader.get().await?)
-            .await?;
+            .await?
+            .tuples()?;
         click_rows::count_snapshot(found)
     }
 }
@@ -239,7 +242,7 @@ pub(in crate::store) async fn written_clicks(
     now: Timestamp,
 ) -> Result<u64, sqlx::Error> {
     let seen = FlushesSeen::NONE;
-    let found: Vec<(i32, i64, i64)> = sqlx::query_as(COUNTS)
+    let found: Vec<(i32, i64, i64)> = sqlx::query(COUNTS)
         .bind(serde_json::json!([link.number()]).to_string())
         .bind(seen.epoch)
         .bind(serde_json::json!(seen.under_way).to_string())
@@ -247,6 +250,7 @@ pub(in crate::store) async fn written_clicks(
         .bind(seen.term)
         .bind(now.micros())
         .fetch_all(connection)
-        .await?;
+        .await?
+        .tuples()?;
     Ok(click_rows::clicks_of_one(&found))
 }

@@ -19,6 +19,7 @@ use super::pool::Pool;
 use super::step_size::StepSize;
 use crate::domain::{Clock, Interval, LinkId};
 use crate::store::rows;
+use crate::store::rows::Tuples as _;
 use crate::store::{Compacted, StoreError};
 use crate::telemetry::metrics::CLASSES_DROPPED;
 
@@ -116,9 +117,10 @@ impl Compactor {
         let Some((number, up_to)) = self.newest_compaction().await? else {
             return Ok(None);
         };
-        let cuts: Vec<Cut> = sqlx::query_as("SELECT recorder, last_batch FROM compaction_cuts")
+        let cuts: Vec<Cut> = sqlx::query("SELECT recorder, last_batch FROM compaction_cuts")
             .fetch_all(&mut *self.log.background().await?)
-            .await?;
+            .await?
+            .tuples()?;
         let mut rest = BTreeMap::new();
         // Where all clicks are in the links already, the batches are only removed.
         let unread = if up_to == ALL_LINKS { &[] } else { &*cuts };
@@ -202,12 +204,13 @@ impl Compactor {
         )
         .execute(&mut *transaction)
         .await?;
-        let started = sqlx::query_as(
+        let started = sqlx::query(
             "INSERT INTO compaction (only_one, number, up_to) VALUES (1, 1, 0)
              ON CONFLICT (only_one) DO UPDATE SET number = number + 1, up_to = 0 RETURNING number, up_to",
         )
         .fetch_all(&mut *transaction)
-        .await?;
+        .await?
+        .tuples()?;
         transaction.commit().await?;
         Ok(rows::written(started))
     }
@@ -219,7 +222,7 @@ impl Compactor {
         after: i64,
         last: i64,
     ) -> Result<Vec<JournalRow>, StoreError> {
-        let batches = sqlx::query_as(
+        let batches = sqlx::query(
             "SELECT number, clicks, interval FROM click_journal
              WHERE recorder = ?1 AND number > ?2 AND number <= ?3 AND NOT parked ORDER BY number LIMIT ?4",
         )
@@ -228,7 +231,8 @@ impl Compactor {
         .bind(last)
         .bind(BATCHES_PER_PAUSE)
         .fetch_all(&mut *self.log.background().await?)
-        .await?;
+        .await?
+        .tuples()?;
         Ok(batches)
     }
 

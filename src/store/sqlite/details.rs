@@ -1,6 +1,5 @@
 //! Clicks by visitor class in SQLite.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use async_trait::async_trait;
@@ -11,6 +10,7 @@ use super::class_days::days;
 use crate::domain::{Interval, LinkId, SearchTag};
 use crate::store::class_reading::{BotsIn, ClassesIn};
 use crate::store::details::{self, BreakdownRow};
+use crate::store::rows::Tuples as _;
 use crate::store::summing::filters;
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
 
@@ -96,14 +96,15 @@ impl Details for SqliteStore {
         let statement = wanted.tag.map_or(BOTS_OF_OWNER, |_| BOTS_OF_TAG);
         let mut bots = BotsIn::new(&wanted.range);
         let (first, last) = bots.days();
-        let found: Vec<(i32, Vec<u8>, bool)> = sqlx::query_as(statement)
+        let found: Vec<(i32, Vec<u8>, bool)> = sqlx::query(statement)
             .bind(first)
             .bind(last)
             .bind(wanted.owner.user.0)
             .bind(wanted.owner.key.as_bytes())
             .bind(wanted.tag.map(SearchTag::as_str))
             .fetch_all(&mut *self.reader.get_for_search_if(wanted.tag.is_some()).await?)
-            .await?;
+            .await?
+            .tuples()?;
         for (day, packed, is_deleted) in found {
             bots.add_day(day, &packed, is_deleted)?;
         }
@@ -119,7 +120,7 @@ impl Details for SqliteStore {
         let mut classes = ClassesIn::new(&query.range);
         let (first, last) = classes.days();
         let mut reader = self.reader.get_for_search_if(tag.is_some()).await?;
-        let mut asked = sqlx::query_as(statement)
+        let mut asked = sqlx::query(statement)
             .bind(first)
             .bind(last)
             .bind(id)
@@ -127,13 +128,15 @@ impl Details for SqliteStore {
         if let Some(tag) = tag {
             asked = asked.bind(tag);
         }
-        let found: Vec<(i32, Vec<u8>, Vec<u8>, bool)> = asked.fetch_all(&mut *reader).await?;
+        let found: Vec<(i32, Vec<u8>, Vec<u8>, bool)> =
+            asked.fetch_all(&mut *reader).await?.tuples()?;
         for (day, ended, quarters, are_quarters_kept) in found {
             classes.add_day(day, &ended, &quarters, are_quarters_kept)?;
         }
         let (ids, clicks) = classes.sums();
-        let sums: HashMap<i32, i64> = ids.into_iter().zip(clicks).collect();
-        let mut asked = sqlx::query_as(OF_VALUES)
+        let ids = ids.iter().map(i32::to_string);
+        let sums: serde_json::Map<_, _> = ids.zip(clicks.into_iter().map(Into::into)).collect();
+        let mut asked = sqlx::query(OF_VALUES)
             .bind(json!(sums).to_string())
             .bind(query.by as i32);
         for filter in filters(&query.filters) {
@@ -141,7 +144,7 @@ impl Details for SqliteStore {
         }
         // Beside the rows that are wanted, that of values without room.
         asked = asked.bind(i64::from(query.limit) + 2);
-        let found: Vec<BreakdownRow> = asked.fetch_all(&mut *reader).await?;
+        let found: Vec<BreakdownRow> = asked.fetch_all(&mut *reader).await?.tuples()?;
         Ok(details::breakdown(found, query.limit))
     }
 }
@@ -155,14 +158,15 @@ impl SqliteStore {
     ) -> Result<Vec<(Interval, u64)>, StoreError> {
         let mut bots = BotsIn::new(range);
         let (first, last) = bots.days();
-        let found: Vec<(i32, Vec<u8>, bool)> = sqlx::query_as(BOTS_OF_LINK)
+        let found: Vec<(i32, Vec<u8>, bool)> = sqlx::query(BOTS_OF_LINK)
             .bind(first)
             .bind(last)
             .bind(link.number())
             .bind(None::<Vec<u8>>)
             .bind(None::<String>)
             .fetch_all(&mut *self.reader.get().await?)
-            .await?;
+            .await?
+            .tuples()?;
         for (day, packed, is_deleted) in found {
             bots.add_day(day, &packed, is_deleted)?;
         }

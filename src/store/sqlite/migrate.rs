@@ -9,6 +9,7 @@ use crate::store::OpenError;
 use crate::store::migrations::{
     self, Applied, LockWaits, Locks, Migrations, Report, Schema, Standing,
 };
+use crate::store::rows::Tuples as _;
 
 /// The errors for a lock that was not free in time, in the low byte of SQLite's codes: busy, locked.
 const LOCKED: [u32; 2] = [5, 6];
@@ -92,7 +93,10 @@ async fn standing(
     let mut applied: Vec<Applied> = Vec::new();
     if tables.iter().any(|name| name == "_sqlx_migrations") {
         let noted = "SELECT version, description, checksum FROM _sqlx_migrations";
-        applied = sqlx::query_as(noted).fetch_all(&mut *connection).await?;
+        applied = sqlx::query(noted)
+            .fetch_all(&mut *connection)
+            .await?
+            .tuples()?;
     }
     migrations.standing(&applied, tables.iter().any(|name| name == "links"))
 }

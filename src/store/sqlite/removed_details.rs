@@ -1,21 +1,19 @@
 //! Removal of classes that are not kept any more, and of the classes of deleted links and accounts, in SQLite, in steps: what is written is
 //! read first, between two steps that sum classes.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use serde_json::json;
 use sqlx::SqliteConnection;
 
-use super::class_days::{DayRows, days, in_one_text, parsed_rows, read_days};
+use super::class_days::{DayRows, bytes, days, in_one_text, parsed_rows};
 use super::class_rows::{Reader, Remembered};
 use super::class_sums::ClassSums;
 use super::one_row::{in_one_row, read};
 use crate::store::StoreError;
 use crate::store::class_day::ClassDay;
-use crate::store::class_merge::{make_up, parsed};
-use crate::store::class_packing::{OfClasses, parse_quarters};
-use crate::store::summing::DayOf;
+use crate::store::class_merge::{ClassReader, make_up, read_days, subtract};
+use crate::store::summing::{DayOf, Days, Owners};
 
 /// `?1` is a position in JSON, `?2` the day before which quarters are summed, `?3` how many rows are read.
 const TO_PRUNE: &str = in_one_text!(
@@ -30,8 +28,8 @@ const DAYS_OF: &str = concat!(
 );
 
 const QUARTERS_OF: &str = in_one_row!(
-    "day, hex(quarters)",
-    "SELECT class_quarters.day AS day, quarters FROM json_each(?1) AS asked
+    "day, whose, hex(quarters)",
+    "SELECT class_quarters.day AS day, whose, quarters FROM json_each(?1) AS asked
      CROSS JOIN class_quarters ON class_quarters.day = asked.value ->> 0 AND whose = asked.value ->> 1"
 );
 
@@ -76,7 +74,7 @@ impl ClassSums {
             day.end_all();
             (day != before).then_some((key, day))
         });
-        let rows = DayRows::of(changed, Vec::new());
+        let rows = DayRows::of(changed.collect(), Vec::new());
         let mut writer = self.writer.get().await?;
         let started = Instant::now();
         let mut transaction = writer.begin_immediate().await?;
@@ -116,7 +114,7 @@ impl ClassSums {
             let of_owner = if is_owned {
                 without(reader, &mut steps.remembered, &gone, owner).await?
             } else {
-                BTreeMap::new()
+                Vec::new()
             };
             (link, gone, of_owner)
         };
@@ -153,39 +151,30 @@ async fn without(
     remembered: &mut Remembered,
     gone: &[(DayOf, ClassDay)],
     owner: i64,
-) -> Result<BTreeMap<DayOf, ClassDay>, sqlx::Error> {
+) -> Result<Vec<(DayOf, ClassDay)>, sqlx::Error> {
     let keys: Vec<_> = gone.iter().map(|(key, _)| key).collect();
-    let found: Vec<(i32, String)> = read(reader, QUARTERS_OF, &json!(keys).to_string()).await?;
-    let mut left = BTreeMap::<i32, Vec<(u8, OfClasses)>>::new();
-    for (day, digits) in found {
-        let packed = super::class_days::bytes(&digits);
-        let quarters = packed.and_then(|packed| parse_quarters(&packed));
-        let quarters =
-            quarters.ok_or_else(|| sqlx::Error::Decode("quarters of a day are invalid".into()))?;
-        let quarters = quarters.into_iter();
-        let of_day = quarters.map(|(quarter, classes)| (quarter, classes.into_iter().collect()));
-        left.entry(day).or_default().extend(of_day);
+    let found: Vec<(i32, i64, String)> =
+        read(reader, QUARTERS_OF, &json!(keys).to_string()).await?;
+    let left = found
+        .iter()
+        .map(|(day, whose, digits)| Some(((*day, *whose), bytes(digits)?)));
+    let left: Option<Vec<_>> = left.collect();
+    let left = left.ok_or_else(|| sqlx::Error::Decode("quarters of a day are invalid".into()))?;
+    let is_all_added =
+        sqlx::query_scalar("SELECT NOT EXISTS (SELECT 1 FROM click_details_of_owners)")
+            .fetch_one(&mut *reader)
+            .await?;
+    let mut days = Days::new(gone.iter().map(|((day, _), _)| (*day, -owner)).collect());
+    let mut reader = Reader::new(reader, remembered);
+    read_days(&mut reader, &mut days).await?;
+    let owners = Owners::new(gone.iter().map(|((_, link), _)| (*link, owner)).collect());
+    subtract(&mut days, &owners, gone, &left)?;
+    if is_all_added {
+        make_up(&mut reader, &mut days).await?;
     }
-    let pruned: DayOf = sqlx::query_as("SELECT day, whose FROM class_days_pruned")
-        .fetch_one(&mut *reader)
-        .await?;
-    let asked = gone.iter().map(|((day, _), _)| (*day, -owner)).collect();
-    let found = read_days(reader, &asked).await?.into_iter();
-    let mut days: BTreeMap<_, _> = found.map(|(key, packed)| (key, parsed(&packed))).collect();
-    for ((day, _), of_link) in gone {
-        let key = (*day, -owner);
-        let of_owner = days.entry(key).or_default();
-        of_owner.subtract(of_link, left.get(day).map(Vec::as_slice));
-    }
-    let is_all_added = "SELECT NOT EXISTS (SELECT 1 FROM click_details_of_owners)";
-    if sqlx::query_scalar(is_all_added)
-        .fetch_one(&mut *reader)
-        .await?
-    {
-        make_up(&mut Reader::new(reader, remembered), &mut days).await?;
-    }
-    for (_, day) in days.iter_mut().filter(|(key, _)| **key <= pruned) {
+    let pruned = reader.pruned().await?;
+    for (_, day) in days.all_mut().iter_mut().filter(|(key, _)| *key <= pruned) {
         day.end_all();
     }
-    Ok(days)
+    Ok(days.into_all())
 }

@@ -8,6 +8,7 @@ use super::SqliteStore;
 use super::clicks::counts;
 use super::owner_series::points;
 use crate::domain::{Interval, LinkId, SearchTag};
+use crate::store::rows::Tuples as _;
 use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
 use crate::store::{click_rows, owner_rows};
 
@@ -53,7 +54,7 @@ impl Series for SqliteStore {
         let seen = flushes.unwrap_or(FlushesSeen::NONE);
         // Before the clicks, which so are no fewer than those of bots.
         let bots = self.bots_of_link(link, &range).await?;
-        let found = sqlx::query_as(SERIES)
+        let found = sqlx::query(SERIES)
             .bind(serde_json::json!([link.number()]).to_string())
             .bind(seen.epoch)
             .bind(serde_json::json!(seen.under_way).to_string())
@@ -63,7 +64,8 @@ impl Series for SqliteStore {
             .bind(range.start.number())
             .bind(range.end.number())
             .fetch_all(&mut *self.reader.get().await?)
-            .await?;
+            .await?
+            .tuples()?;
         let mut snapshot = click_rows::series_snapshot(found)?;
         snapshot.bots = bots;
         Ok(snapshot)
@@ -75,7 +77,7 @@ impl Series for SqliteStore {
         asked: &[LinkId],
     ) -> Result<OwnerSnapshot, StoreError> {
         let asked: Vec<_> = asked.iter().map(|link| link.number()).collect();
-        let found = sqlx::query_as(OWNER_SERIES)
+        let found = sqlx::query(OWNER_SERIES)
             .bind(wanted.owner.user.0)
             .bind(wanted.owner.key.as_bytes().to_vec())
             .bind(wanted.tag.map(SearchTag::as_str))
@@ -84,7 +86,8 @@ impl Series for SqliteStore {
             .bind(serde_json::json!(asked).to_string())
             .bind(self.clock.now().micros())
             .fetch_all(&mut *self.reader.get_for_search_if(wanted.tag.is_some()).await?)
-            .await?;
+            .await?
+            .tuples()?;
         owner_rows::owner_snapshot(found)
     }
 }
