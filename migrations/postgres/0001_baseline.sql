@@ -142,7 +142,11 @@ CREATE TABLE links (
     -- How many redirects are answered in all; NULL: no limit.
     max_clicks     bigint,
     -- 410 or 451 while a removal covers the link: the largest of theirs.
-    removed_status bigint
+    removed_status bigint,
+    starts_at      bigint,
+    -- Where visitors are sent before the start, after the end, and once the clicks are used up.
+    fallback_url   text,
+    CONSTRAINT links_start_before_end CHECK (starts_at < expires_at)
 );
 
 -- Links of accounts that are there; the others are unknown already, and wait for their removal. A migration that adds a
@@ -154,12 +158,14 @@ CREATE VIEW live_links AS
 CREATE VIEW readable_links AS
     SELECT links.id, short_code, target_url, email AS owner, title, tags, is_active,
         to_timestamp(links.created_at / 1000000.0) AS created_at, to_timestamp(updated_at / 1000000.0) AS updated_at,
-        to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, removed_status
+        to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, removed_status,
+        to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url
     FROM links JOIN users ON users.id = owner_id;
 
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
 CREATE INDEX links_newest_first ON links (owner_id, created_at DESC, id DESC);
 CREATE INDEX inactive_links ON links (owner_id, created_at DESC, id DESC) WHERE NOT is_active;
+CREATE INDEX scheduled_links ON links (owner_id, created_at DESC, id DESC) WHERE starts_at IS NOT NULL;
 CREATE INDEX ending_links ON links (owner_id, created_at DESC, id DESC) WHERE expires_at IS NOT NULL;
 CREATE INDEX limited_links ON links (owner_id, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
 CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
@@ -240,7 +246,8 @@ BEGIN
 END
 $$;
 CREATE TRIGGER links_changed
-    AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status OR DELETE ON links
+    AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status,
+        starts_at, fallback_url OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION link_changed();
 
 -- How many links each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.

@@ -105,7 +105,11 @@ CREATE TABLE links (
     -- The newest interval with clicks, 0 before the first, and the clicks in it; older ones are in link_series. A count with which
     -- a link was made belongs to the interval in which the link was made.
     interval       INTEGER NOT NULL DEFAULT 0,
-    in_interval    INTEGER NOT NULL DEFAULT 0
+    in_interval    INTEGER NOT NULL DEFAULT 0,
+    starts_at      INTEGER,
+    -- Where visitors are sent before the start, after the end, and once the clicks are used up.
+    fallback_url   TEXT,
+    CHECK (starts_at < expires_at)
 ) STRICT;
 
 -- Links of accounts that are there; the others are unknown already, and wait for their removal.
@@ -115,6 +119,7 @@ CREATE VIEW live_links AS
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
 CREATE INDEX links_newest_first ON links (owner_id, created_at DESC, id DESC);
 CREATE INDEX inactive_links ON links (owner_id, created_at DESC, id DESC) WHERE NOT is_active;
+CREATE INDEX scheduled_links ON links (owner_id, created_at DESC, id DESC) WHERE starts_at IS NOT NULL;
 CREATE INDEX ending_links ON links (owner_id, created_at DESC, id DESC) WHERE expires_at IS NOT NULL;
 CREATE INDEX limited_links ON links (owner_id, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
 CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
@@ -161,7 +166,8 @@ CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes;
 -- Whoever changes or deletes a link, also by hand, tells the service through the outbox. The code of a deleted link is
 -- retired, whoever deleted the link or its owner; that of a removed link has no owner any more.
 CREATE TRIGGER link_changed
-AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status ON links
+AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status,
+        starts_at, fallback_url ON links
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (old.short_code);
 END;

@@ -169,7 +169,7 @@ pub(super) async fn bulk(
     // Why the links from some place on are not created.
     let mut failure: Option<ApiError> = None;
     loop {
-        let slice = document.read_next(SLICE, &links.own_host, links.clock.now());
+        let slice = document.read_next(SLICE, &links.own_host);
         if slice.is_empty() {
             return Ok(results.response());
         }

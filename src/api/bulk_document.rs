@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::domain::{LinkRequest, OwnHost, Timestamp};
+use crate::domain::{LinkRequest, OwnHost};
 use crate::http::paths::is_reserved;
 use crate::http::{ApiError, parse_object};
 use crate::import::{Encoding, ReadLink, Source, Table, Unreadable};
@@ -81,12 +81,11 @@ impl<'a> Document<'a> {
         &mut self,
         count: usize,
         own_host: &OwnHost,
-        now: Timestamp,
     ) -> Vec<Result<LinkRequest, ApiError>> {
         let mut next = || match &mut self.links {
             Links::Json(objects) => objects.pop().map(|object| parse(object, own_host)),
             Links::Csv(table) => match table.next_link() {
-                Ok(link) => link.map(|link| request(&link, own_host, now)),
+                Ok(link) => link.map(|link| request(&link, own_host)),
                 Err(broken) => Some(Err(broken_table(broken))),
             },
         };
@@ -105,8 +104,8 @@ fn parse(object: &str, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
     request.map_err(ApiError::invalid)
 }
 
-fn request(link: &ReadLink, own_host: &OwnHost, now: Timestamp) -> Result<LinkRequest, ApiError> {
-    let request = link.request(own_host, is_reserved, now);
+fn request(link: &ReadLink, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
+    let request = link.request(own_host, is_reserved);
     request.map_err(ApiError::invalid)
 }
 
@@ -208,7 +207,7 @@ mod tests {
         let base = BaseUrl::parse("https://sho.rt").unwrap();
         let detail = |error: ApiError| error.detail().to_owned();
         let mut document = Document::of(kind, body).map_err(detail)?;
-        let links = document.read_next(MAX_LINKS, base.own_host(), Timestamp::MAX);
+        let links = document.read_next(MAX_LINKS, base.own_host());
         assert_eq!(links.len(), document.len(), "each link has its place");
         Ok(links
             .into_iter()

@@ -98,8 +98,8 @@ mod tests {
     use super::*;
     use crate::config::BaseUrl;
     use crate::domain::{
-        Link, LinkId, LinkProperties, LinkStatus, OwnHost, ShortCode, Timestamp, UserId,
-        any_properties,
+        InvalidProperty, Link, LinkId, LinkProperties, LinkStatus, OwnHost, ShortCode, Timestamp,
+        UserId, any_properties,
     };
     use crate::http::parse_object;
     use crate::wire::{DocumentKind, Field, LinkFields, Value as FieldValue};
@@ -130,13 +130,16 @@ mod tests {
     /// Values of a field: its own, `null`, and others.
     fn values(field: &Field) -> BoxedStrategy<Value> {
         let own: BoxedStrategy<Value> = match (field.value)(&mut LinkFields::default()) {
-            FieldValue::Text(_) if field.name == "target_url" => "https://[a-z]{1,5}\\.example/"
+            FieldValue::Text(_) if field.name.ends_with("_url") => "https://[a-z]{1,5}\\.example/"
                 .prop_map(Value::from)
                 .boxed(),
             FieldValue::Text(_) => "[a-zé ]{1,9}".prop_map(Value::from).boxed(),
             FieldValue::Words(_) => subsequence(vec!["a", "b", "c"], 0..=3)
                 .prop_map(Value::from)
                 .boxed(),
+            FieldValue::Moment(_) if field.name == "starts_at" => {
+                Just(Value::from("2026-01-31T17:00:00Z")).boxed()
+            }
             FieldValue::Moment(_) => Just(Value::from("2027-01-31T17:00:00Z")).boxed(),
             FieldValue::Limit(_) => (1..9_u64).prop_map(Value::from).boxed(),
             FieldValue::Flag(_) => any::<bool>().prop_map(Value::from).boxed(),
@@ -178,7 +181,13 @@ mod tests {
                         let value = if value.is_null() { &bare[field] } else { value };
                         expected[field] = value.clone();
                     }
-                    prop_assert_eq!(shown(edit.apply(&before).unwrap()), expected);
+                    match edit.apply(&before) {
+                        Ok(edited) => prop_assert_eq!(shown(edited), expected),
+                        Err(why) => {
+                            prop_assert_eq!(why, InvalidProperty::StartsAfterEnd);
+                            prop_assert!(["starts_at", "expires_at"].iter().any(|field| named.contains_key(*field)));
+                        }
+                    }
                 }
                 Err(refusal) => {
                     let field = refusal.split([':', '[']).next().unwrap();

@@ -197,9 +197,7 @@ mod tests {
 
     fn imported(kind: &str, body: &[u8]) -> Vec<LinkRequest> {
         let mut document = Document::of(kind, body).unwrap();
-        let links = document
-            .read_next(10, base().own_host(), Timestamp::MAX)
-            .into_iter();
+        let links = document.read_next(10, base().own_host()).into_iter();
         links.map(Result::unwrap).collect()
     }
 

@@ -21,13 +21,14 @@ use crate::redirect::{Redirect, RedirectError, Redirected};
     reason = "it only describes the responses in the OpenAPI document"
 )]
 pub(super) enum RedirectResponses {
-    /// The link's target
+    /// The link's target; of a link that has not started, has expired or is used up its `fallback_url`, if it has one: then nothing is
+    /// counted
     #[response(status = 302, headers(
         ("Location" = String, description = "Where the link leads, as a URI (RFC 3986): its `target_url`, with an international host in punycode and with every character that a URI must not contain percent-encoded; if the link forwards queries, with the visitor's query. At most 8192 bytes"),
-        ("Cache-Control" = String, description = "`private, no-store`: a redirect from a cache would be a lost click"),
+        ("Cache-Control" = String, description = "`private, no-store`: a redirect from a cache would be a lost click; of a fallback `no-store`"),
     ))]
     Redirected,
-    /// No link has this code, or the link is inactive, has expired or is used up; nothing is counted
+    /// No link has this code, or the link is inactive, has not started, has expired or is used up; nothing is counted
     #[response(status = 404, example = json!({"detail": "URL not found"}))]
     NotFound(ErrorBody),
     /// The service's administrators removed the link, or the visitor's query, which it adds to its target, makes a URL of it that the

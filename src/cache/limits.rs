@@ -12,6 +12,9 @@ use crate::domain::ShortCode;
 /// `load/scale --only memory` (`load/results/scale.txt`).
 const LINK_OVERHEAD: usize = 400;
 
+/// Memory of what few links have, beside the letters of a fallback: three allocations.
+const RARE_OVERHEAD: usize = 128;
+
 /// Memory of a code without a link beside its letters. Not measured apart: it is that of a link without the link itself.
 const UNKNOWN_OVERHEAD: usize = 324;
 
@@ -62,7 +65,11 @@ impl CacheLimits {
 
     /// What a link counts against [`CacheLimits::link_memory`]: its bytes, or its share of the greatest number of links.
     pub(super) fn weight_of_link(&self, code: &ShortCode, link: &CachedLink) -> u32 {
+        let rare = link.rare.as_ref().map_or(0, |_| RARE_OVERHEAD);
+        let fallback = link.fallback();
+        let fallback = fallback.map_or(0, |fallback| fallback.as_str().len());
         let bytes = LINK_OVERHEAD + code.as_str().len() + link.location.as_str().len();
+        let bytes = bytes + rare + fallback;
         let share = self
             .links
             .map_or(0, |links| self.link_memory() / links.max(1));

@@ -1,14 +1,15 @@
 //! A link as the cache keeps it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::domain::{
     Click, Clock, LinkId, LinkState, LinkTarget, Location, NotFollowed, RedirectOptions,
-    RemovalStatus, Shard, Timestamp, UserId,
+    RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
 };
 
 /// The part of a link that a redirect needs, ready to be sent. With the counters of its `Arc` it takes one line of the
-/// processor's cache.
+/// processor's cache, and the pointer to what few links have.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CachedLink {
     /// Its clicks are counted under this number.
@@ -29,6 +30,26 @@ pub struct CachedLink {
     pub options: RedirectOptions,
     /// Whether the database refused a click of it.
     pub used_up: UsedUp,
+    /// What few links have.
+    pub rare: Option<Box<RareParts>>,
+}
+
+/// What few links have, in memory of its own: it takes other links a pointer, and a redirect of them one comparison.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RareParts {
+    /// The moment from which the link is followed.
+    pub start: Option<Timestamp>,
+    /// Where visitors are sent before the start, after the end, and once the clicks are used up.
+    pub fallback: Option<Arc<Location>>,
+}
+
+impl RareParts {
+    /// `None` if the link has none of them.
+    pub(super) fn of(start: Option<Timestamp>, fallback: Option<Location>) -> Option<Box<Self>> {
+        let has_any = start.is_some() || fallback.is_some();
+        let fallback = fallback.map(Arc::new);
+        has_any.then(|| Box::new(Self { start, fallback }))
+    }
 }
 
 /// Whether the clicks of a link are known to be used up. That stays true for as long as the link is cached: a link that gets
@@ -93,7 +114,24 @@ impl CachedLink {
             removed: link.removed,
             options: link.options(),
             used_up: UsedUp::default(),
+            rare: RareParts::of(
+                link.starts_at,
+                link.fallback.as_ref().map(TargetUrl::location),
+            ),
         }
+    }
+
+    /// Where visitors are sent if the link is not followed for a reason that its owner foresaw.
+    #[must_use]
+    pub fn fallback(&self) -> Option<&Arc<Location>> {
+        self.rare.as_ref()?.fallback.as_ref()
+    }
+
+    /// Whether its time has not come. The clock is read only for links that have a start.
+    fn is_scheduled(&self, clock: &dyn Clock) -> bool {
+        let rare = self.rare.as_ref();
+        let start = rare.and_then(|rare| rare.start);
+        start.is_some_and(|start| clock.now() < start)
     }
 
     /// Whether it is followed now. Only the database knows whether its clicks are used up.
@@ -103,6 +141,7 @@ impl CachedLink {
     pub fn followable(&self, clock: &dyn Clock) -> Result<(), NotFollowed> {
         let state = LinkState {
             is_active: self.is_active,
+            is_scheduled: self.is_scheduled(clock),
             has_expired: self.end.has_come(clock),
             is_used_up: false,
             removed: self.removed,
@@ -114,5 +153,44 @@ impl CachedLink {
     #[must_use]
     pub fn click(&self) -> Click {
         Click::new(self.id, self.owner, self.shard)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::ManualClock;
+
+    #[test]
+    fn a_link_takes_one_line_of_the_processors_cache_and_a_pointer() {
+        let counters = 2 * size_of::<usize>();
+        assert_eq!(counters + size_of::<CachedLink>(), 64 + size_of::<usize>());
+    }
+
+    #[test]
+    fn a_cached_link_is_followed_from_its_start_until_its_end() {
+        let moment = |micros| Timestamp::from_micros(micros).unwrap();
+        let target = TargetUrl::from_stored("https://example.com/");
+        let link = LinkTarget {
+            starts_at: Some(moment(5)),
+            expires_at: Some(moment(7)),
+            ..LinkTarget::of(LinkId::parse(1).unwrap(), UserId(1), target)
+        };
+        let link = CachedLink::new(&link, Shard::ONLY);
+        let clock = ManualClock::at(moment(4));
+        let mut followed = Vec::new();
+        for _ in 4..=7 {
+            followed.push(link.followable(&clock));
+            clock.advance(Duration::from_micros(1));
+        }
+        let expected = [
+            Err(NotFollowed::Scheduled),
+            Ok(()),
+            Ok(()),
+            Err(NotFollowed::Expired),
+        ];
+        assert_eq!(followed, expected);
     }
 }

@@ -1,11 +1,11 @@
 //! A cached link as text in Redis, readable with `redis-cli`.
 
-use super::link::{CachedLink, LinkEnd, UsedUp};
+use super::link::{CachedLink, LinkEnd, RareParts, UsedUp};
 use crate::domain::{LinkId, Location, RedirectOptions, RemovalStatus, Shard, Timestamp, UserId};
 
-/// `generation id owner flags end location`. The generation is included because a Redis that was away, or was rolled back, may
-/// bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451),
-/// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`.
+/// `generation id owner flags end location`, and of a link with a start or a fallback `start fallback`, too. The generation is included
+/// because a Redis that was away, or was rolled back, may bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451),
+/// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`, and so is the start; a missing fallback is `-`.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     let (id, owner) = (link.id.number(), link.owner.0);
     let state = match link.removed {
@@ -16,10 +16,36 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     };
     let options = link.options;
     let location = link.location.as_str();
-    match link.end.moment().map(Timestamp::micros) {
+    let mut stored = match link.end.moment().map(Timestamp::micros) {
         Some(end) => format!("{generation} {id} {owner} {state}{options} {end} {location}"),
         None => format!("{generation} {id} {owner} {state}{options} - {location}"),
+    };
+    if let Some(rare) = &link.rare {
+        let start = rare.start.map(|start| start.micros().to_string());
+        let start = start.as_deref().unwrap_or("-");
+        let fallback = rare.fallback.as_ref();
+        let fallback = fallback.map_or("-", |fallback| fallback.as_str());
+        stored.extend([" ", start, " ", fallback]);
     }
+    stored
+}
+
+/// The moment in a field; `None` if it has none.
+fn moment(field: &str) -> Option<Option<Timestamp>> {
+    match field {
+        "-" => Some(None),
+        micros => Timestamp::from_micros(micros.parse().ok()?).map(Some),
+    }
+}
+
+/// `start fallback`, of a link that has one of them.
+fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareParts>> {
+    let start = moment(fields.next()?)?;
+    let fallback = match fields.next()? {
+        "-" => None,
+        fallback => Some(Location::parse(fallback)?),
+    };
+    RareParts::of(start, fallback)
 }
 
 /// `None` for any text that [`encode`] does not write for this generation.
@@ -27,7 +53,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
     let mut fields = stored
         .strip_prefix(generation)?
         .strip_prefix(' ')?
-        .splitn(5, ' ');
+        .splitn(7, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;
     let owner = UserId(fields.next()?.parse().ok()?);
     let flags = fields.next()?;
@@ -40,11 +66,13 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
         _ => return None,
     };
     let options = RedirectOptions::from_letters(flags)?;
-    let expires_at = match fields.next()? {
-        "-" => None,
-        end => Some(Timestamp::from_micros(end.parse().ok()?)?),
-    };
+    let expires_at = moment(fields.next()?)?;
     let location = Location::parse(fields.next()?)?;
+    let mut fields = fields.peekable();
+    let rare = match fields.peek() {
+        Some(_) => Some(rare_parts(fields)?),
+        None => None,
+    };
     Some(CachedLink {
         id,
         owner,
@@ -55,6 +83,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
         removed,
         options,
         used_up: UsedUp::default(),
+        rare,
     })
 }
 
@@ -76,18 +105,21 @@ mod tests {
             removed in option::of(prop_oneof![Just(RemovalStatus::Gone), Just(RemovalStatus::LegalReasons)]),
             end in option::of(0..4_000_000_000_000_000_i64),
             path in "[!-~]{0,50}",
+            start in option::of(0..4_000_000_000_000_000_i64),
+            fallback in option::of("[!-~]{0,50}"),
         ) {
-            let location = TargetUrl::from_stored(&format!("https://example.com/{path}")).location();
+            let location = |path: String| TargetUrl::from_stored(&format!("https://example.com/{path}")).location();
             let link = CachedLink {
                 id: LinkId::parse(id).unwrap(),
                 owner: UserId(owner),
                 shard: Shard::ONLY,
-                location,
+                location: location(path),
                 is_active: is_active && removed.is_none(),
                 removed,
                 end: LinkEnd::at(end.and_then(Timestamp::from_micros)),
                 options: RedirectOptions::from_letters(&options).unwrap(),
                 used_up: UsedUp::default(),
+                rare: RareParts::of(start.and_then(Timestamp::from_micros), fallback.map(location)),
             };
             prop_assert_eq!(decode(&encode(&link, "first"), "second", Shard::ONLY), None);
             prop_assert_eq!(decode(&encode(&link, "first"), "first", Shard::ONLY), Some(link));
@@ -103,7 +135,7 @@ mod tests {
 
         #[test]
         fn any_other_text_is_a_miss(
-            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [0-9+-]{1,20} [aigb1][lq]{0,2} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}"],
+            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [0-9+-]{1,20} [aigb1][lq]{0,2} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}( (-|[0-9]{1,3}) (-|https://[a-c]{0,3}))?"],
         ) {
             if let Some(link) = decode(&stored, "first", Shard::ONLY) {
                 prop_assert_eq!(link.click().link(), link.id);

@@ -69,10 +69,12 @@ impl Link {
             is_active,
             expires_at,
             max_clicks,
+            starts_at,
             ..
         } = &self.properties;
         let state = LinkState {
             is_active: *is_active,
+            is_scheduled: starts_at.is_some_and(|start| now < start),
             has_expired: expires_at.is_some_and(|end| end <= now),
             is_used_up: max_clicks.is_some_and(|max| max.number() <= clicks),
             removed: self.removed,
@@ -81,6 +83,7 @@ impl Link {
             Ok(()) => LinkStatus::Active,
             Err(NotFollowed::Removed(_)) => LinkStatus::Removed,
             Err(NotFollowed::Inactive) => LinkStatus::Inactive,
+            Err(NotFollowed::Scheduled) => LinkStatus::Scheduled,
             Err(NotFollowed::Expired) => LinkStatus::Expired,
             Err(NotFollowed::UsedUp) => LinkStatus::UsedUp,
         }
@@ -108,6 +111,8 @@ pub enum LinkStatus {
     Active,
     /// Its owner paused it.
     Inactive,
+    /// It has not started.
+    Scheduled,
     /// It has expired.
     Expired,
     /// Its click limit is reached.
@@ -123,6 +128,7 @@ impl LinkStatus {
         match self {
             Self::Active => "active",
             Self::Inactive => "inactive",
+            Self::Scheduled => "scheduled",
             Self::Expired => "expired",
             Self::UsedUp => "used_up",
             Self::Removed => "removed",
@@ -135,6 +141,7 @@ impl LinkStatus {
         let all = [
             Self::Active,
             Self::Inactive,
+            Self::Scheduled,
             Self::Expired,
             Self::UsedUp,
             Self::Removed,
@@ -162,6 +169,10 @@ pub struct LinkTarget {
     pub is_limited: bool,
     /// Whether a visitor's query is added to that of the target.
     pub forward_query: bool,
+    /// The moment from which it redirects.
+    pub starts_at: Option<Timestamp>,
+    /// Where visitors are sent before its start, after its end, and once its clicks are used up.
+    pub fallback: Option<TargetUrl>,
 }
 
 impl LinkTarget {
@@ -177,7 +188,15 @@ impl LinkTarget {
             expires_at: None,
             is_limited: false,
             forward_query: false,
+            starts_at: None,
+            fallback: None,
         }
+    }
+
+    /// Whether its time has not come.
+    #[must_use]
+    pub fn is_scheduled(&self, now: Timestamp) -> bool {
+        self.starts_at.is_some_and(|start| now < start)
     }
 
     /// How it redirects.

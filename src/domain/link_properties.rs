@@ -19,6 +19,10 @@ pub struct LinkProperties {
     pub max_clicks: Option<MaxClicks>,
     /// Whether a visitor's query is added to that of the target.
     pub forward_query: bool,
+    /// The moment from which the link redirects; it is before `expires_at`.
+    pub starts_at: Option<Timestamp>,
+    /// Where visitors are sent before the start, after the end, and once the clicks are used up.
+    pub fallback: Option<TargetUrl>,
 }
 
 impl LinkProperties {
@@ -33,7 +37,21 @@ impl LinkProperties {
             expires_at: None,
             max_clicks: None,
             forward_query: false,
+            starts_at: None,
+            fallback: None,
         }
+    }
+
+    /// The same, if no two of them contradict each other.
+    ///
+    /// # Errors
+    /// [`InvalidProperty::StartsAfterEnd`].
+    pub fn checked(self) -> Result<Self, InvalidProperty> {
+        let times = self.starts_at.zip(self.expires_at);
+        if times.is_some_and(|(start, end)| start >= end) {
+            return Err(InvalidProperty::StartsAfterEnd);
+        }
+        Ok(self)
     }
 
     /// All properties as bytes that are the same only for equal properties: no field contains a zero byte.
@@ -47,12 +65,18 @@ impl LinkProperties {
             expires_at,
             max_clicks,
             forward_query,
+            starts_at,
+            fallback,
         } = self;
         let target = target.as_str();
         let title = title.as_ref().map_or("", Title::as_str);
         let end = expires_at.map(Timestamp::micros);
         let max = max_clicks.map(MaxClicks::number);
-        format!("{target}\0{is_active}\0{title}\0{tags}\0{end:?}\0{max:?}\0{forward_query}").into()
+        let start = starts_at.map(Timestamp::micros);
+        let fallback = fallback.as_ref().map_or("", TargetUrl::as_str);
+        let texts = format!("{target}\0{title}\0{tags}\0{fallback}");
+        let flags = format!("{is_active}\0{forward_query}");
+        format!("{texts}\0{flags}\0{start:?}\0{end:?}\0{max:?}").into()
     }
 }
 
@@ -73,16 +97,20 @@ pub struct LinkEdit {
     pub max_clicks: FieldEdit<MaxClicks>,
     /// Whether a visitor's query is added.
     pub forward_query: Option<bool>,
+    /// A new start, or no start.
+    pub starts_at: FieldEdit<Timestamp>,
+    /// Another fallback, or no fallback.
+    pub fallback: FieldEdit<TargetUrl>,
 }
 
 impl LinkEdit {
     /// These properties, changed.
     ///
     /// # Errors
-    /// [`InvalidProperty::ManyTags`] if the link would have too many tags.
+    /// [`InvalidProperty::ManyTags`] if the link would have too many tags; as [`LinkProperties::checked`].
     pub fn apply(&self, to: &LinkProperties) -> Result<LinkProperties, InvalidProperty> {
         let edit = self.clone();
-        Ok(LinkProperties {
+        let properties = LinkProperties {
             target: edit.target.unwrap_or_else(|| to.target.clone()),
             is_active: edit.is_active.unwrap_or(to.is_active),
             title: edit.title.apply(to.title.as_ref()),
@@ -93,7 +121,10 @@ impl LinkEdit {
             expires_at: edit.expires_at.apply(to.expires_at.as_ref()),
             max_clicks: edit.max_clicks.apply(to.max_clicks.as_ref()),
             forward_query: edit.forward_query.unwrap_or(to.forward_query),
-        })
+            starts_at: edit.starts_at.apply(to.starts_at.as_ref()),
+            fallback: edit.fallback.apply(to.fallback.as_ref()),
+        };
+        properties.checked()
     }
 }
 
@@ -131,11 +162,12 @@ pub(crate) fn any_properties(
     use proptest::option::of;
     use proptest::prelude::*;
 
-    let texts = (target, of(title), vec(tag, 0..4));
-    let numbers = (of(0..below.cast_signed()), of(1..below));
+    let texts = (target, of(title), vec(tag, 0..4), of(target));
+    let moment = || of(0..below.cast_signed());
+    let numbers = (moment(), moment(), of(1..below));
     let flags = any::<(bool, bool)>();
     (texts, numbers, flags).prop_map(
-        |((target, title, tags), (end, max), flags)| LinkProperties {
+        |((target, title, tags, fallback), (start, end, max), flags)| LinkProperties {
             target: TargetUrl::from_stored(&target),
             is_active: flags.0,
             title: title.and_then(|title| Title::parse(&title).unwrap()),
@@ -143,6 +175,10 @@ pub(crate) fn any_properties(
             expires_at: end.and_then(Timestamp::from_micros),
             max_clicks: max.map(|max| MaxClicks::parse(max).unwrap()),
             forward_query: flags.1,
+            starts_at: start
+                .filter(|start| end.is_none_or(|end| *start < end))
+                .and_then(Timestamp::from_micros),
+            fallback: fallback.map(|fallback| TargetUrl::from_stored(&fallback)),
         },
     )
 }
@@ -167,6 +203,27 @@ mod tests {
         let add = |more| TagEdit::Add(more).apply(&list(0..15));
         assert_eq!(add(list(10..20)), Ok(list(0..20)));
         assert_eq!(add(list(10..21)), Err(InvalidProperty::ManyTags));
+    }
+
+    #[test]
+    fn an_edit_after_which_the_link_would_end_before_its_start_is_refused() {
+        let moment = Timestamp::from_micros;
+        let mut link = LinkProperties::of(TargetUrl::from_stored("https://a.example/"));
+        (link.starts_at, link.expires_at) = (moment(5), moment(7));
+        let starts = |micros| LinkEdit {
+            starts_at: moment(micros).into(),
+            ..LinkEdit::default()
+        };
+        let ends = |micros| LinkEdit {
+            expires_at: moment(micros).into(),
+            ..LinkEdit::default()
+        };
+        for edit in [starts(7), starts(8), ends(5), ends(4)] {
+            assert_eq!(edit.apply(&link), Err(InvalidProperty::StartsAfterEnd));
+        }
+        for edit in [starts(6), ends(6), LinkEdit::default()] {
+            assert!(edit.apply(&link).is_ok());
+        }
     }
 
     proptest! {

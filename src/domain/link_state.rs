@@ -7,6 +7,8 @@ use super::RemovalStatus;
 pub struct LinkState {
     /// Whether its owner has it switched on.
     pub is_active: bool,
+    /// Whether its time has not come.
+    pub is_scheduled: bool,
     /// Whether its time is over.
     pub has_expired: bool,
     /// Whether it has redirected as often as it may, as far as that is known.
@@ -22,6 +24,8 @@ pub enum NotFollowed {
     Removed(RemovalStatus),
     /// Its owner switched it off.
     Inactive,
+    /// Its time has not come.
+    Scheduled,
     /// Its time is over.
     Expired,
     /// It has redirected as often as it may.
@@ -38,6 +42,8 @@ impl LinkState {
             Err(NotFollowed::Removed(status))
         } else if !self.is_active {
             Err(NotFollowed::Inactive)
+        } else if self.is_scheduled {
+            Err(NotFollowed::Scheduled)
         } else if self.has_expired {
             Err(NotFollowed::Expired)
         } else if self.is_used_up {
@@ -46,6 +52,30 @@ impl LinkState {
             Ok(())
         }
     }
+}
+
+impl NotFollowed {
+    /// Why visitors are sent to the link's fallback, if it has one; `None` if they are not.
+    #[must_use]
+    pub fn foreseen(self) -> Option<Foreseen> {
+        match self {
+            Self::Scheduled => Some(Foreseen::Scheduled),
+            Self::Expired => Some(Foreseen::Expired),
+            Self::UsedUp => Some(Foreseen::UsedUp),
+            Self::Removed(_) | Self::Inactive => None,
+        }
+    }
+}
+
+/// Why a link is not followed, as its owner foresaw: then visitors are sent to its fallback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreseen {
+    /// Its time has not come.
+    Scheduled,
+    /// Its time is over.
+    Expired,
+    /// It has redirected as often as it may.
+    UsedUp,
 }
 
 #[cfg(test)]
@@ -65,15 +95,18 @@ mod tests {
     proptest! {
         #[test]
         fn a_link_is_followed_exactly_where_nothing_is_against_it(
-            (is_active, has_expired, is_used_up) in any::<(bool, bool, bool)>(),
+            (is_active, is_scheduled, has_expired, is_used_up) in any::<(bool, bool, bool, bool)>(),
             removed in removed(),
         ) {
-            let state = LinkState { is_active, has_expired, is_used_up, removed };
-            let nothing_against = is_active && !has_expired && !is_used_up && removed.is_none();
+            let state = LinkState { is_active, is_scheduled, has_expired, is_used_up, removed };
+            let is_in_time = !is_scheduled && !has_expired;
+            let nothing_against = is_active && is_in_time && !is_used_up && removed.is_none();
             prop_assert_eq!(state.followable().is_ok(), nothing_against);
             if let Some(status) = removed {
                 prop_assert_eq!(state.followable(), Err(NotFollowed::Removed(status)));
             }
+            let is_foreseen = state.followable().is_err_and(|why| why.foreseen().is_some());
+            prop_assert_eq!(is_foreseen, is_active && removed.is_none() && !nothing_against);
         }
     }
 }

@@ -27,6 +27,9 @@ pub enum InvalidProperty {
     /// A comma in a tag of an array.
     #[error("tags: must not contain commas")]
     CommaInTag,
+    /// A start that is not before the end.
+    #[error("starts_at: must be before expires_at")]
+    StartsAfterEnd,
 }
 
 /// A link's name: 1 to 200 characters, without control characters.

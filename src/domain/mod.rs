@@ -54,7 +54,7 @@ pub use link::{Link, LinkId, LinkRequest, LinkStatus, LinkTarget, RedirectOption
 #[cfg(test)]
 pub(crate) use link_properties::any_properties;
 pub use link_properties::{LinkEdit, LinkProperties, TagEdit};
-pub use link_state::{LinkState, NotFollowed};
+pub use link_state::{Foreseen, LinkState, NotFollowed};
 pub use link_values::{
     InvalidNumber, InvalidProperty, MaxClicks, StartingClicks, Tags, Title, WholeNumber,
 };

@@ -19,7 +19,7 @@ pub enum InvalidSearch {
     #[error("tag: must be one tag of 1 to 50 characters, without commas and control characters")]
     Tag,
     /// No status.
-    #[error("status: must be active, inactive, expired, used_up or removed")]
+    #[error("status: must be active, inactive, scheduled, expired, used_up or removed")]
     Status,
     /// No order.
     #[error("sort: must be -created_at, created_at, -clicks or clicks")]

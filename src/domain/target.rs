@@ -17,29 +17,29 @@ const MAX_LENGTH: usize = 2048;
 #[derive(Clone, PartialEq, Eq)]
 pub struct TargetUrl(Box<str>);
 
-/// Why a string may not be shortened; its text is for the client.
+/// Why a string may not be shortened; its text is for the client, after the field's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTarget {
     /// Over 2048 bytes.
-    #[error("target_url: must be at most 2048 bytes long")]
+    #[error("must be at most 2048 bytes long")]
     TooLong,
     /// A control character, or white space at either end.
-    #[error("target_url: must not contain control characters or begin or end with a space")]
+    #[error("must not contain control characters or begin or end with a space")]
     Control,
     /// Not a URL, a relative URL, or a URL with another scheme.
-    #[error("target_url: must be an absolute http:// or https:// URL with a host")]
+    #[error("must be an absolute http:// or https:// URL with a host")]
     NotHttp,
     /// `user:password@` before the host.
-    #[error("target_url: must not contain a user name or password")]
+    #[error("must not contain a user name or password")]
     Credentials,
     /// It would lead back to this service.
-    #[error("target_url: must not lead back to this service's own host")]
+    #[error("must not lead back to this service's own host")]
     OwnHost,
     /// Its host is on the link of the machine that fetches it, as metadata services of clouds are.
-    #[error("target_url: must not lead to a link-local address or a metadata service")]
+    #[error("must not lead to a link-local address or a metadata service")]
     LinkLocal,
     /// Its host is in a private network, and this service refuses private networks.
-    #[error("target_url: must not lead into a private network")]
+    #[error("must not lead into a private network")]
     Private,
 }
 

@@ -1,12 +1,13 @@
 //! How many bytes the texts of a link take: most of what the database keeps of it.
 
-use super::{FieldEdit, LinkEdit, LinkProperties, TagEdit, Tags, TargetUrl, Title};
+use super::{LinkEdit, LinkProperties, TagEdit, Tags, TargetUrl, Title};
 
 impl LinkProperties {
     /// Bytes of its texts.
     #[must_use]
     pub fn text_bytes(&self) -> u64 {
-        sum(Some(&self.target), self.title.as_ref(), Some(&self.tags))
+        let targets = [Some(&self.target), self.fallback.as_ref()];
+        sum(targets, self.title.as_ref(), Some(&self.tags))
     }
 }
 
@@ -14,22 +15,20 @@ impl LinkEdit {
     /// Bytes of the texts that it writes: a link grows by no more.
     #[must_use]
     pub fn text_bytes(&self) -> u64 {
-        let title = match &self.title {
-            FieldEdit::Set(title) => Some(title),
-            FieldEdit::Keep | FieldEdit::Clear => None,
-        };
         let tags = match &self.tags {
             Some(TagEdit::Set(tags) | TagEdit::Add(tags)) => Some(tags),
             Some(TagEdit::Remove(_)) | None => None,
         };
-        sum(self.target.as_ref(), title, tags)
+        let targets = [self.target.as_ref(), self.fallback.as_given()];
+        sum(targets, self.title.as_given(), tags)
     }
 }
 
-fn sum(target: Option<&TargetUrl>, title: Option<&Title>, tags: Option<&Tags>) -> u64 {
-    let target = target.map_or(0, |target| target.as_str().len());
+fn sum(targets: [Option<&TargetUrl>; 2], title: Option<&Title>, tags: Option<&Tags>) -> u64 {
+    let targets = targets.into_iter().flatten();
+    let targets: usize = targets.map(|target| target.as_str().len()).sum();
     let title = title.map_or(0, |title| title.as_str().len());
     let tags = tags.iter().flat_map(|tags| tags.as_slice());
     let tags: usize = tags.map(|tag| tag.len() + 1).sum();
-    (target + title + tags) as u64
+    (targets + title + tags) as u64
 }

@@ -333,16 +333,28 @@ impl IntoResponse for ApiError {
 #[derive(Clone, Debug)]
 pub struct ErrorDetail(pub String);
 
-/// In the extensions of the response to a visit: there is such a link, and it has ended.
-#[derive(Clone, Copy, Debug)]
-pub struct LinkHasEnded;
+/// In the extensions of the response to a visit: there is such a link, and it is not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkAtRest {
+    /// Not yet.
+    Scheduled,
+    /// Not any more, or not at the moment.
+    Ended,
+}
 
 impl IntoResponse for RedirectError {
     fn into_response(self) -> Response {
-        let has_ended = matches!(self, Self::Inactive | Self::Expired | Self::UsedUp);
-        let mut response = ApiError::from(self).into_response();
-        if has_ended {
-            response.extensions_mut().insert(LinkHasEnded);
+        let at_rest = match &self {
+            Self::Scheduled => Some(LinkAtRest::Scheduled),
+            Self::Inactive | Self::Expired | Self::UsedUp => Some(LinkAtRest::Ended),
+            _ => None,
+        };
+        let mut response = match self {
+            Self::Fallback(fallback) => return fallback.into_response(),
+            error => ApiError::from(error).into_response(),
+        };
+        if let Some(at_rest) = at_rest {
+            response.extensions_mut().insert(at_rest);
         }
         response
     }

@@ -30,7 +30,7 @@ pub use clicks_as_of::{CLICKS_AS_OF, with_clicks_as_of};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
 pub use csv::clicks_csv;
 pub use cursor::{cursor, parse_cursor};
-pub use errors::{ApiError, BLOCKED_BY, ErrorBody, ErrorDetail, LinkHasEnded};
+pub use errors::{ApiError, BLOCKED_BY, ErrorBody, ErrorDetail, LinkAtRest};
 pub use extractors::{
     BodyLimits, JsonBody, OptionalJsonBody, PathCode, QueryOf, ReadBody, parse_object, read_body,
 };

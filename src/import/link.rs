@@ -18,9 +18,6 @@ const MAX_TAGS: usize = 20;
 pub struct ImportedLink {
     /// What is asked for.
     pub fields: LinkFields,
-    /// The moment from which the other service follows it.
-    #[serde(skip)]
-    pub starts_at: Option<Timestamp>,
     /// Whether the other service asks for a password before it follows it.
     #[serde(skip)]
     pub is_protected: bool,
@@ -33,7 +30,6 @@ impl Default for ImportedLink {
     fn default() -> Self {
         Self {
             fields: LinkFields::new_link(),
-            starts_at: None,
             is_protected: false,
             notes: Vec::new(),
         }
@@ -103,16 +99,9 @@ impl ImportedLink {
 
     /// Why the link may not be created here, because more people could follow it than before: the field, and the reason.
     #[must_use]
-    pub fn would_be_too_open(&self, now: Timestamp) -> Option<(&'static str, String)> {
-        if self.is_protected {
-            let why = "is protected by a password, and here it would be open to everyone; remove the password there, or leave the link out";
-            return Some(("has_password", why.into()));
-        }
-        let start = self.starts_at.filter(|start| *start > now)?;
-        let why = format!(
-            "starts at {start}, and here it would be open at once; import it after that time"
-        );
-        Some(("starts_at", why))
+    pub fn would_be_too_open(&self) -> Option<(&'static str, &'static str)> {
+        let why = "is protected by a password, and here it would be open to everyone; remove the password there, or leave the link out";
+        self.is_protected.then_some(("has_password", why))
     }
 
     /// Says of a link that has expired that it was created before: the service takes an end in the past only of such links.

@@ -30,8 +30,7 @@ fn code(record: &Record) -> Result<Option<String>, String> {
     Ok(code.map(Into::into))
 }
 
-/// Columns that say why a link of another service was refused.
-const STARTS_AT: &str = "starts_at";
+/// A column that says why a link of another service was refused.
 const HAS_PASSWORD: &str = "has_password";
 
 fn link(link: &mut Reading<'_>) {
@@ -40,7 +39,6 @@ fn link(link: &mut Reading<'_>) {
     for name in fields.filter(|name| !matches!(*name, "target_url" | "custom_code")) {
         link.read(name, &[name]);
     }
-    link.link.starts_at = link.time(STARTS_AT, &[STARTS_AT]);
     link.link.is_protected = (link.flag(HAS_PASSWORD, &[HAS_PASSWORD])).unwrap_or(false);
     link.note_creation(&["created_at"]);
 }
@@ -48,7 +46,7 @@ fn link(link: &mut Reading<'_>) {
 /// The names of all columns. Columns that only the service sets are ignored, and so are the line and reason of a refused link.
 fn known() -> Vec<&'static str> {
     let fields = DocumentKind::Bulk.fields().map(|field| field.name);
-    let further = [STARTS_AT, HAS_PASSWORD, "line", "reason"];
+    let further = [HAS_PASSWORD, "line", "reason"];
     fields.chain(further).collect()
 }
 
@@ -56,7 +54,7 @@ fn known() -> Vec<&'static str> {
 #[must_use]
 pub fn columns() -> Vec<&'static str> {
     let fields = DocumentKind::Table.fields().map(column);
-    fields.chain([STARTS_AT, HAS_PASSWORD]).collect()
+    fields.chain([HAS_PASSWORD]).collect()
 }
 
 /// The code has the name that an export has for it.
@@ -76,10 +74,9 @@ impl ReadLink {
         fields.custom_code = FieldEdit::Set(code.to_owned());
         let given = DocumentKind::Table.fields();
         let given = given.map(|field| (field.value)(&mut fields).to_string());
-        let start = self.link.starts_at.map(|start| start.to_string());
         let protected = self.link.is_protected.then(|| true.to_string());
-        let further = [start, protected].map(Option::unwrap_or_default);
-        let cells = columns().into_iter().zip(given.chain(further));
+        let further = protected.unwrap_or_default();
+        let cells = columns().into_iter().zip(given.chain([further]));
         let cells = cells.map(|(column, cell)| match self.raw.get(column) {
             Some(raw) => raw.clone(),
             None => cell.into_bytes(),

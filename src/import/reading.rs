@@ -55,19 +55,18 @@ impl ReadLink {
         &self,
         own_host: &OwnHost,
         is_reserved: fn(&str) -> bool,
-        now: Timestamp,
     ) -> Result<LinkRequest, String> {
-        self.request_of(self.link.fields.clone(), own_host, is_reserved, now)
+        self.request_of(self.link.fields.clone(), own_host, is_reserved)
     }
 
     /// Why the link is refused, whatever its code.
     #[must_use]
-    pub fn refusal(&self, own_host: &OwnHost, now: Timestamp) -> Option<String> {
+    pub fn refusal(&self, own_host: &OwnHost) -> Option<String> {
         let fields = LinkFields {
             custom_code: FieldEdit::Keep,
             ..self.link.fields.clone()
         };
-        self.request_of(fields, own_host, |_| false, now).err()
+        self.request_of(fields, own_host, |_| false).err()
     }
 
     /// Why the code of the link cannot be used here.
@@ -82,12 +81,11 @@ impl ReadLink {
         fields: LinkFields,
         own_host: &OwnHost,
         is_reserved: fn(&str) -> bool,
-        now: Timestamp,
     ) -> Result<LinkRequest, String> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        if let Some((field, why)) = self.link.would_be_too_open(now) {
+        if let Some((field, why)) = self.link.would_be_too_open() {
             return Err(self.in_words_of_file(&format!("{field}: {why}")));
         }
         let request = fields.request(own_host, is_reserved);

@@ -28,7 +28,7 @@ fn link(link: &mut Reading<'_>) {
     link.set_title(&["title"]);
     link.set_tags(&["tags"], &['|', ',']);
     link.within("meta", |meta| {
-        meta.link.starts_at = meta.time("starts_at", &["validSince"]);
+        meta.read("starts_at", &["validSince"]);
         meta.read("expires_at", &["validUntil"]);
         meta.read("max_clicks", &["maxVisits"]);
     });

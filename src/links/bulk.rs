@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::refused::Leads;
 use super::shorten::DRAWS;
 use super::{LinkError, LinkService};
 use crate::domain::{CustomCode, LinkId, LinkRequest, Principal, ShortCode, Timestamp};
@@ -64,16 +65,18 @@ impl LinkService {
         requests: &[&LinkRequest],
     ) -> Result<Vec<Result<(), LinkError>>, LinkError> {
         let now = self.clock.now();
-        let targets = requests.iter().map(|request| &request.properties.target);
-        let refused = self.refused_targets(&targets.collect::<Vec<_>>()).await?;
+        let leads = requests
+            .iter()
+            .map(|request| Leads::of(&request.properties));
+        let refused = self.refused_targets(&leads.collect::<Vec<_>>()).await?;
         let codes = requests
             .iter()
             .filter_map(|request| request.custom_code.as_ref());
         let codes: Vec<_> = codes.map(CustomCode::as_code).collect();
         let mut taken = self.store.taken_codes(owner.user, &codes).await?;
         let check = |(place, request): (usize, &&LinkRequest)| {
-            if refused.contains(&place) {
-                return Err(LinkError::TargetRefused);
+            if let Some(field) = refused.get(&place) {
+                return Err(LinkError::TargetRefused(field));
             }
             if request.has_ended(now) {
                 return Err(LinkError::EndsInPast);
@@ -123,14 +126,13 @@ impl LinkService {
         outcomes.resize_with(requests.len(), || Err(LinkError::CodeTaken));
         let (mut chosen, mut drawn) = (Vec::new(), Vec::new());
         let mut codes = HashSet::new();
-        let targets: Vec<_> = requests
+        let leads = requests
             .iter()
-            .map(|request| &request.properties.target)
-            .collect();
-        let refused = self.refused_targets(&targets).await?;
+            .map(|request| Leads::of(&request.properties));
+        let refused = self.refused_targets(&leads.collect::<Vec<_>>()).await?;
         for (place, request) in requests.iter().copied().enumerate() {
-            if refused.contains(&place) {
-                outcomes[place] = Err(LinkError::TargetRefused);
+            if let Some(field) = refused.get(&place) {
+                outcomes[place] = Err(LinkError::TargetRefused(field));
             } else if request.has_ended(now) {
                 outcomes[place] = Err(LinkError::EndsInPast);
             } else if let Some(code) = &request.custom_code {

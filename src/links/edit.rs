@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::refused::Leads;
 use super::{CountedLink, LinkError, LinkService, Revision};
 use crate::domain::{Click, FieldEdit, Link, LinkEdit, LinkProperties, Principal, ShortCode};
 use crate::limits::Daily;
@@ -81,8 +82,12 @@ impl LinkService {
         edit: &LinkEdit,
         expected: &Expected,
     ) -> Result<Option<CountedLink>, LinkError> {
-        if let Some(target) = &edit.target {
-            self.check_target(target).await?;
+        let leads = Leads {
+            target: edit.target.as_ref(),
+            fallback: edit.fallback.as_given(),
+        };
+        if leads.is_any() {
+            self.check_targets(leads).await?;
         }
         let counting = self.counts.begin();
         // Read before the count that the transaction reads, which is never older then.

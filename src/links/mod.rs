@@ -115,9 +115,9 @@ pub enum LinkError {
     /// The code that the owner chose belongs to a link, or belonged to a link of another owner.
     #[error("the code is taken")]
     CodeTaken,
-    /// The target is on a host that administrators removed, or on the blocklist.
+    /// The URL in this field is on a host that administrators removed, or on the blocklist.
     #[error("no link may lead to this target")]
-    TargetRefused,
+    TargetRefused(&'static str),
     /// A new link may not have ended already.
     #[error("the link would have ended already")]
     EndsInPast,

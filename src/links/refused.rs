@@ -1,30 +1,63 @@
 //! Refused targets: hosts that administrators removed, and entries of the blocklist.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{LinkError, LinkService};
-use crate::domain::{HostPattern, TargetUrl};
+use crate::domain::{HostPattern, LinkProperties, TargetUrl};
 
-impl LinkService {
-    /// Fails if a link to this target may not be created.
-    ///
-    /// # Errors
-    /// [`LinkError::TargetRefused`], [`LinkError::Store`].
-    pub(super) async fn check_target(&self, target: &TargetUrl) -> Result<(), LinkError> {
-        let refused = self.refused_targets(&[target]).await?;
-        if refused.is_empty() {
-            Ok(())
-        } else {
-            Err(LinkError::TargetRefused)
+/// The URLs to which a link leads, or would lead from now on.
+#[derive(Clone, Copy)]
+pub(super) struct Leads<'a> {
+    pub(super) target: Option<&'a TargetUrl>,
+    pub(super) fallback: Option<&'a TargetUrl>,
+}
+
+impl<'a> Leads<'a> {
+    pub(super) fn of(link: &'a LinkProperties) -> Self {
+        Self {
+            target: Some(&link.target),
+            fallback: link.fallback.as_ref(),
         }
     }
 
-    /// The places of the targets to which no link may be made.
+    /// Whether there is any.
+    pub(super) fn is_any(self) -> bool {
+        self.target.is_some() || self.fallback.is_some()
+    }
+
+    /// Each URL, with the name of its field.
+    fn each(self) -> impl Iterator<Item = (&'static str, &'a TargetUrl)> {
+        let target = self.target.map(|target| ("target_url", target));
+        let fallback = self.fallback.map(|target| ("fallback_url", target));
+        target.into_iter().chain(fallback)
+    }
+}
+
+impl LinkService {
+    /// Fails if no link may lead there.
+    ///
+    /// # Errors
+    /// [`LinkError::TargetRefused`], [`LinkError::Store`].
+    pub(super) async fn check_targets(&self, leads: Leads<'_>) -> Result<(), LinkError> {
+        let refused = self.refused_targets(&[leads]).await?;
+        match refused.get(&0) {
+            None => Ok(()),
+            Some(field) => Err(LinkError::TargetRefused(field)),
+        }
+    }
+
+    /// The places of the links that may not be made, each with the first field that leads to a refused target.
     pub(super) async fn refused_targets(
         &self,
-        targets: &[&TargetUrl],
-    ) -> Result<HashSet<usize>, LinkError> {
-        let hosts: Vec<_> = targets.iter().map(|target| target.hosts()).collect();
+        links: &[Leads<'_>],
+    ) -> Result<HashMap<usize, &'static str>, LinkError> {
+        let targets = links.iter().enumerate().flat_map(|(place, leads)| {
+            let each = leads.each();
+            each.map(move |(field, target)| (place, field, target))
+        });
+        let targets: Vec<_> = targets.collect();
+        let hosts = targets.iter().map(|(_, _, target)| target.hosts());
+        let hosts: Vec<_> = hosts.collect();
         let distinct: HashSet<&str> = hosts.iter().flatten().map(String::as_str).collect();
         let patterns: HashSet<_> = distinct
             .into_iter()
@@ -41,9 +74,12 @@ impl LinkService {
             hosts.any(|host| removed.iter().any(|pattern| pattern.matches(host)))
         };
         let list = self.blocklist.get();
-        let places = targets.iter().zip(&hosts).enumerate();
-        let refused =
-            places.filter(|(_, (target, hosts))| is_refused(hosts) || list.blocks(target.as_str()));
-        Ok(refused.map(|(place, _)| place).collect())
+        let mut refused = HashMap::new();
+        for ((place, field, target), hosts) in targets.iter().zip(&hosts) {
+            if is_refused(hosts) || list.blocks(target.as_str()) {
+                refused.entry(*place).or_insert(*field);
+            }
+        }
+        Ok(refused)
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ring::digest::{Context, Digest, SHA256};
 
+use super::refused::Leads;
 use super::{CountedLink, LinkError, LinkService};
 use crate::domain::{Link, LinkProperties, LinkRequest, Principal, ShortCode, Timestamp};
 use crate::limits::{Action, Daily};
@@ -131,7 +132,7 @@ impl LinkService {
         if request.has_ended(now) {
             return Err(LinkError::EndsInPast);
         }
-        self.check_target(&request.properties.target).await?;
+        self.check_targets(Leads::of(&request.properties)).await?;
         let bytes = self
             .add_bytes(address, [&request.properties].into_iter())
             .await?;

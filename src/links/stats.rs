@@ -7,7 +7,7 @@ use crate::domain::{LinkState, NotFollowed, RemovalStatus, ShortCode, TargetUrl,
 /// A link's statistics at one moment.
 #[derive(Debug)]
 pub struct LinkStats {
-    /// Its target; `None` if the link is removed, and the target is hidden.
+    /// Its target; `None` if the link is removed or scheduled, and the target is hidden.
     pub target: Option<TargetUrl>,
     /// Exact number of answered redirects.
     pub clicks: u64,
@@ -20,8 +20,10 @@ pub enum LinkPreview {
     Removed(RemovalStatus),
     /// It is made, and not removed.
     Made {
-        /// Its target; `None` if the link is not active, and the target is hidden.
+        /// Where it leads now: its target, or its fallback. `None` if the link leads nowhere, and the target is hidden.
         target: Option<TargetUrl>,
+        /// Whether its time has not come.
+        is_scheduled: bool,
         /// When it was made.
         made_at: Timestamp,
         /// Number of answered redirects.
@@ -51,8 +53,9 @@ impl LinkService {
         let counted = counting.of(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = counted.get(&link.id).copied();
+        let is_shown = link.removed.is_none() && !link.is_scheduled(self.clock.now());
         Ok(clicks.map(|clicks| LinkStats {
-            target: link.removed.is_none().then_some(link.target),
+            target: is_shown.then_some(link.target),
             clicks,
         }))
     }
@@ -83,6 +86,7 @@ impl LinkService {
         let now = self.clock.now();
         let state = LinkState {
             is_active: link.is_active,
+            is_scheduled: link.is_scheduled(now),
             has_expired: link.expires_at.is_some_and(|end| end <= now),
             is_used_up: made.max_clicks.is_some_and(|max| max.number() <= clicks),
             removed: link.removed,
@@ -90,7 +94,11 @@ impl LinkService {
         Ok(Some(match state.followable() {
             Err(NotFollowed::Removed(status)) => LinkPreview::Removed(status),
             followed => LinkPreview::Made {
-                target: followed.is_ok().then_some(link.target),
+                target: match followed {
+                    Ok(()) => Some(link.target),
+                    Err(why) => link.fallback.filter(|_| why.foreseen().is_some()),
+                },
+                is_scheduled: followed == Err(NotFollowed::Scheduled),
                 made_at: made.at,
                 clicks,
                 as_of,

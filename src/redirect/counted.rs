@@ -76,7 +76,7 @@ impl Redirect {
             if now.click() != click {
                 return Box::pin(self.granted(code, visitor)).await;
             }
-            Box::pin(self.admitted(click.link())).await?;
+            Box::pin(self.admitted(now)).await?;
         }
         let has_ended =
             |now: &Arc<CachedLink>| now.click() == click && now.followable(&*self.clock).is_err();

@@ -1,11 +1,15 @@
-//! Reasons why a request for a link is not redirected.
+//! Reasons why a request for a link is not redirected to its target.
 
+use std::sync::Arc;
+
+use crate::cache::CachedLink;
 use crate::clicks::counts::CountError;
-use crate::domain::{LocationTooLong, NotFollowed, RemovalStatus};
+use crate::domain::{Foreseen, Location, LocationTooLong, NotFollowed, RemovalStatus};
 use crate::limits::TooMany;
 use crate::store::StoreError;
+use crate::telemetry::redirects::FallbackMetrics;
 
-/// Why a client is not redirected.
+/// Why a client is not redirected to the target.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RedirectError {
     /// The code is unknown or malformed.
@@ -14,12 +18,18 @@ pub enum RedirectError {
     /// The link is inactive.
     #[error("the link is inactive")]
     Inactive,
+    /// The link's time has not come.
+    #[error("the link has not started")]
+    Scheduled,
     /// The link's time is over.
     #[error("the link has expired")]
     Expired,
     /// The link has redirected as often as it may.
     #[error("the link is used up")]
     UsedUp,
+    /// The link is not followed, and the client is redirected to its fallback.
+    #[error("the link is not followed, and has a fallback")]
+    Fallback(Fallback),
     /// The service's administrators took the link away.
     #[error("the link is removed")]
     Removed(RemovalStatus),
@@ -34,20 +44,81 @@ pub enum RedirectError {
     Unavailable(String),
 }
 
+/// Where a client is redirected to if a link is not followed. Nothing is counted.
+#[derive(Clone, Debug)]
+pub struct Fallback {
+    location: Arc<Location>,
+    why: Foreseen,
+    noindex: bool,
+}
+
+impl Fallback {
+    /// The value of the `Location` header.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Whether search engines are asked not to list the short link.
+    #[must_use]
+    pub fn noindex(&self) -> bool {
+        self.noindex
+    }
+
+    /// Counts the visit by its reason.
+    pub(super) fn count(&self, metrics: &FallbackMetrics) {
+        let counter = match self.why {
+            Foreseen::Scheduled => &metrics.scheduled,
+            Foreseen::Expired => &metrics.expired,
+            Foreseen::UsedUp => &metrics.used_up,
+        };
+        counter.increment(1);
+    }
+}
+
 impl RedirectError {
+    /// Why a link is not followed, and where its visitors are sent instead.
+    pub(super) fn of(why: NotFollowed, link: &CachedLink) -> Self {
+        match (link.fallback(), why.foreseen()) {
+            (Some(location), Some(why)) => Self::Fallback(Fallback {
+                location: Arc::clone(location),
+                why,
+                noindex: false,
+            }),
+            _ => why.into(),
+        }
+    }
+
     /// Whether this process may not know yet that the link may be followed again.
     pub(super) fn may_be_stale(&self) -> bool {
-        matches!(self, Self::Inactive | Self::Expired | Self::Removed(_))
+        match self {
+            Self::Inactive | Self::Scheduled | Self::Expired | Self::Removed(_) => true,
+            // All changes were known when the database was asked for a click.
+            Self::Fallback(fallback) => fallback.why != Foreseen::UsedUp,
+            _ => false,
+        }
+    }
+
+    pub(super) fn with_noindex(self, noindex: bool) -> Self {
+        match self {
+            Self::Fallback(fallback) => Self::Fallback(Fallback {
+                noindex,
+                ..fallback
+            }),
+            error => error,
+        }
     }
 
     /// Whether there is nothing to follow, as opposed to a failure.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         match self {
-            Self::Unknown | Self::Inactive | Self::Expired | Self::UsedUp => true,
-            Self::Removed(_) | Self::QueryTooLong(_) | Self::TooMany(_) | Self::Unavailable(_) => {
-                false
-            }
+            Self::Unknown | Self::Inactive | Self::Scheduled | Self::Expired | Self::UsedUp => true,
+            Self::Fallback(_)
+            | Self::Removed(_)
+            | Self::QueryTooLong(_)
+            | Self::TooMany(_)
+            | Self::Unavailable(_) => false,
         }
     }
 }
@@ -57,6 +128,7 @@ impl From<NotFollowed> for RedirectError {
         match why {
             NotFollowed::Removed(status) => Self::Removed(status),
             NotFollowed::Inactive => Self::Inactive,
+            NotFollowed::Scheduled => Self::Scheduled,
             NotFollowed::Expired => Self::Expired,
             NotFollowed::UsedUp => Self::UsedUp,
         }

@@ -6,7 +6,7 @@ use super::{Redirect, RedirectError, Redirected, followable};
 use crate::analytics::Visitor;
 use crate::cache::CachedLink;
 use crate::clicks::{ClickReceipt, GrantAnswer, Wanted};
-use crate::domain::{ClickClass, LinkId, ShortCode};
+use crate::domain::{ClickClass, NotFollowed, ShortCode};
 
 /// How often a click is asked for: a link may lose its limit and get it again.
 const TRIES: usize = 3;
@@ -44,8 +44,9 @@ impl Redirect {
         wanted: Wanted,
         class: Option<Arc<ClickClass>>,
     ) -> Result<Option<ClickReceipt>, RedirectError> {
+        let used_up = || RedirectError::of(NotFollowed::UsedUp, link);
         if link.used_up.is_known() && !self.grants.has_unused(link.id) {
-            return Err(RedirectError::UsedUp);
+            return Err(used_up());
         }
         for _ in 0..TRIES {
             match self.grants.ask(link.click(), wanted, class.clone()).await {
@@ -53,7 +54,7 @@ impl Redirect {
                 Some(GrantAnswer::Left | GrantAnswer::Unlimited) => return Ok(None),
                 Some(GrantAnswer::UsedUp) => {
                     link.used_up.note();
-                    return Err(RedirectError::UsedUp);
+                    return Err(used_up());
                 }
                 Some(GrantAnswer::Uncounted) => {
                     self.before_limit.count(code, link.click()).await?;
@@ -66,11 +67,11 @@ impl Redirect {
     }
 
     /// Fails unless a click may be answered that was counted without a grant, because its link got a limit meanwhile.
-    pub(super) async fn admitted(&self, link: LinkId) -> Result<(), RedirectError> {
-        if self.before_limit.admits(link).await? {
+    pub(super) async fn admitted(&self, link: &CachedLink) -> Result<(), RedirectError> {
+        if self.before_limit.admits(link.id).await? {
             Ok(())
         } else {
-            Err(RedirectError::UsedUp)
+            Err(RedirectError::of(NotFollowed::UsedUp, link))
         }
     }
 }

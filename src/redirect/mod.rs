@@ -8,7 +8,9 @@
 //! | resolve and record again if any link changed | one atomic load | | Redis; unknown to both: 503, though the click may stay counted |
 //! | 302 | the ready `Location` is copied | | |
 //!
-//! Before a link is answered as inactive, expired or removed, the process catches up with all changes: a link that was resumed,
+//! A link that has not started, has expired or is used up redirects to its fallback, if it has one: nothing is counted ([`Fallback`]).
+//!
+//! Before a link is answered as inactive, scheduled, expired or removed, the process catches up with all changes: a link that was resumed,
 //! or whose removal was revoked, is followed at once.
 //!
 //! If a link forwards queries, the target with the visitor's query is looked up in the blocklist, if that has an entry with a query: one
@@ -38,7 +40,7 @@ mod lookups;
 mod redirected;
 mod replica;
 
-pub use error::RedirectError;
+pub use error::{Fallback, RedirectError};
 pub use lookups::Lookups;
 pub use redirected::Redirected;
 pub use replica::ReplicaReads;
@@ -76,8 +78,10 @@ fn followable(
     clock: &dyn Clock,
 ) -> Result<Arc<CachedLink>, RedirectError> {
     let link = link.ok_or(RedirectError::Unknown)?;
-    link.followable(clock)?;
-    Ok(link)
+    match link.followable(clock) {
+        Ok(()) => Ok(link),
+        Err(why) => Err(RedirectError::of(why, &link)),
+    }
 }
 
 impl Redirect {
@@ -107,8 +111,7 @@ impl Redirect {
             .map_or_else(|_| Instant::now(), Redirected::at);
         self.metrics.duration.record(end.duration_since(start));
         let followed = followed.and_then(|redirected| self.forwarded(redirected, visitor));
-        self.note(&followed);
-        followed.map(|redirected| redirected.with_noindex(self.noindex))
+        self.with_noindex(followed)
     }
 
     async fn followed(
@@ -157,8 +160,7 @@ impl Redirect {
     ) -> Result<Redirected, RedirectError> {
         let previewed = self.previewed(code, visitor).await;
         let previewed = previewed.and_then(|redirected| self.forwarded(redirected, visitor));
-        self.note(&previewed);
-        previewed.map(|redirected| redirected.with_noindex(self.noindex))
+        self.with_noindex(previewed)
     }
 
     async fn previewed(
@@ -215,6 +217,18 @@ impl Redirect {
         Ok(())
     }
 
+    /// Counts a result, and adds what search engines are asked.
+    fn with_noindex(
+        &self,
+        result: Result<Redirected, RedirectError>,
+    ) -> Result<Redirected, RedirectError> {
+        self.note(&result);
+        match result {
+            Ok(redirected) => Ok(redirected.with_noindex(self.noindex)),
+            Err(error) => Err(error.with_noindex(self.noindex)),
+        }
+    }
+
     /// Counts a request by its result.
     fn note(&self, result: &Result<Redirected, RedirectError>) {
         let metrics = &self.metrics;
@@ -226,6 +240,11 @@ impl Redirect {
             },
             Err(RedirectError::Unknown) => &metrics.unknown,
             Err(RedirectError::Inactive) => &metrics.inactive,
+            Err(RedirectError::Scheduled) => &metrics.scheduled,
+            Err(RedirectError::Fallback(fallback)) => {
+                fallback.count(&metrics.fallbacks);
+                &metrics.fallback
+            }
             Err(RedirectError::Expired) => &metrics.expired,
             Err(RedirectError::UsedUp) => &metrics.used_up,
             Err(RedirectError::Removed(_)) => &metrics.removed,

@@ -15,6 +15,9 @@ pub const SCANNED_IN_STEP: u32 = 500;
 /// long.
 const RESCAN_AFTER: Duration = Duration::from_mins(1);
 
+/// Between the URLs of a link. No URL has it.
+const SEPARATOR: char = '\u{1f}';
+
 /// A link that is scanned for a removal.
 #[derive(Clone, Copy, Debug)]
 pub struct Scanned<'a> {
@@ -22,7 +25,7 @@ pub struct Scanned<'a> {
     pub kind: &'a str,
     /// The removal's value; of the blocklist, its digest.
     pub value: &'a str,
-    /// Where the link leads, or the address that it was made from.
+    /// A URL to which the link leads, or the address that it was made from.
     pub text: &'a str,
 }
 
@@ -73,6 +76,7 @@ struct Candidate {
     link: i64,
     /// Where it is in the order of the scan.
     position: i64,
+    /// As [`Scanned::text`]; several are separated by [`SEPARATOR`].
     text: String,
     is_covered: bool,
 }
@@ -162,11 +166,17 @@ impl Scan {
         if self.kind == "user" {
             return Some(true);
         }
-        is_covered(Scanned {
-            kind: &self.kind,
-            value: &self.value,
-            text: &candidate.text,
-        })
+        let texts = candidate.text.split(SEPARATOR);
+        let mut covered = texts.map(|text| {
+            is_covered(Scanned {
+                kind: &self.kind,
+                value: &self.value,
+                text,
+            })
+        });
+        // One of the URLs is enough.
+        let decided = covered.find(|covered| *covered != Some(false));
+        decided.unwrap_or(Some(false))
     }
 
     /// The next links.
@@ -189,7 +199,7 @@ impl Scan {
                 " AS is_covered FROM link_addresses WHERE link_id > $2 ORDER BY link_id LIMIT $3"
             ),
             _ => concat!(
-                "SELECT id AS link, id AS position, target_url AS text, ",
+                "SELECT id AS link, id AS position, target_url || coalesce('\u{1f}' || fallback_url, '') AS text, ",
                 is_covered!("links.id"),
                 " AS is_covered FROM links WHERE id > $2 ORDER BY id LIMIT $3"
             ),

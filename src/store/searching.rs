@@ -235,6 +235,7 @@ fn narrowed(filter: &LinkFilter) -> &'static str {
     }
     match filter.status {
         Some(LinkStatus::Inactive) => " AND NOT links.is_active",
+        Some(LinkStatus::Scheduled) => " AND links.starts_at IS NOT NULL",
         Some(LinkStatus::Expired) => " AND links.expires_at IS NOT NULL",
         Some(LinkStatus::UsedUp) => " AND links.max_clicks IS NOT NULL",
         Some(LinkStatus::Removed) => " AND links.removed_status IS NOT NULL",
@@ -246,11 +247,17 @@ fn narrowed(filter: &LinkFilter) -> &'static str {
 fn matches(values: &mut Values<'_>, filter: &LinkFilter, now: Timestamp, clicks: &str) -> String {
     const IS_ON: &str = "removed_status IS NULL AND is_active";
     let mut now = || values.name(now);
-    let has_time = |now| format!("(expires_at IS NULL OR expires_at > {now})");
+    // The start is before the end.
+    let has_time = |now: String| {
+        format!(
+            "(starts_at IS NULL OR starts_at <= {now}) AND (expires_at IS NULL OR expires_at > {now})"
+        )
+    };
     match filter.status {
         None => "true".to_owned(),
         Some(LinkStatus::Removed) => "removed_status IS NOT NULL".to_owned(),
         Some(LinkStatus::Inactive) => "removed_status IS NULL AND NOT is_active".to_owned(),
+        Some(LinkStatus::Scheduled) => format!("{IS_ON} AND starts_at > {}", now()),
         Some(LinkStatus::Expired) => format!("{IS_ON} AND expires_at <= {}", now()),
         Some(LinkStatus::UsedUp) => format!(
             "{IS_ON} AND {} AND max_clicks IS NOT NULL AND max_clicks <= {clicks}",

@@ -30,6 +30,8 @@ metrics! {
     histogram HTTP_DURATION = "shunt_http_request_duration_seconds" Seconds;
     /// Requests on the redirect path by result.
     counter REDIRECTS = "shunt_redirects_total";
+    /// Visits that were sent to the `fallback_url` of their link, by the reason why the link was not followed. They are not clicks.
+    counter FALLBACKS = "shunt_fallbacks_total";
     /// Clients that watch the count of a link.
     gauge LIVE_LISTENERS = "shunt_live_listeners";
     /// Links per call that creates many links.

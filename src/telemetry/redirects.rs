@@ -6,7 +6,7 @@ use metrics::{Counter, counter};
 
 use super::exposition::REDIRECT_DURATIONS;
 use super::histogram::WorkerHistogram;
-use super::metrics::{LOOKUPS, REDIRECTS};
+use super::metrics::{FALLBACKS, LOOKUPS, REDIRECTS};
 
 /// Handles of the redirect path.
 #[derive(Clone)]
@@ -21,10 +21,16 @@ pub struct RedirectMetrics {
     pub unknown: Counter,
     /// The link is inactive.
     pub inactive: Counter,
+    /// The link's time has not come.
+    pub scheduled: Counter,
     /// The link's time is over.
     pub expired: Counter,
     /// The link has redirected as often as it may.
     pub used_up: Counter,
+    /// The link is not followed, and the client was sent to its fallback.
+    pub fallback: Counter,
+    /// The same, by the reason.
+    pub fallbacks: FallbackMetrics,
     /// The service's administrators took the link away.
     pub removed: Counter,
     /// The visitor's query was too long for the location.
@@ -46,13 +52,38 @@ impl Default for RedirectMetrics {
             database: by_result("database"),
             unknown: by_result("unknown"),
             inactive: by_result("inactive"),
+            scheduled: by_result("scheduled"),
             expired: by_result("expired"),
             used_up: by_result("used_up"),
+            fallback: by_result("fallback"),
+            fallbacks: FallbackMetrics::default(),
             removed: by_result("removed"),
             too_long: by_result("too_long"),
             limited: by_result("limited"),
             unavailable: by_result("unavailable"),
             duration: REDIRECT_DURATIONS.for_worker(),
+        }
+    }
+}
+
+/// Handles of visits that were sent to a fallback, by the reason why the link is not followed.
+#[derive(Clone)]
+pub struct FallbackMetrics {
+    /// The link's time has not come.
+    pub scheduled: Counter,
+    /// The link's time is over.
+    pub expired: Counter,
+    /// The link has redirected as often as it may.
+    pub used_up: Counter,
+}
+
+impl Default for FallbackMetrics {
+    fn default() -> Self {
+        let by_reason = |reason: &'static str| counter!(FALLBACKS, "reason" => reason);
+        Self {
+            scheduled: by_reason("scheduled"),
+            expired: by_reason("expired"),
+            used_up: by_reason("used_up"),
         }
     }
 }

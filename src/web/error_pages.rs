@@ -16,7 +16,7 @@ use super::page::{Frame, Site, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
 use crate::domain::ShortCode;
-use crate::http::{ErrorDetail, LinkHasEnded, accepts_html, prefers_html};
+use crate::http::{ErrorDetail, LinkAtRest, accepts_html, prefers_html};
 
 /// Reasons of removals that are looked up at the same time; a page beyond that has no reason.
 const REASONS_AT_ONCE: usize = 16;
@@ -149,11 +149,14 @@ impl ErrorPages {
         if !(status.is_client_error() || status.is_server_error()) || is_page(&response) {
             return response;
         }
-        let is_ended = response.extensions().get::<LinkHasEnded>().is_some();
+        let at_rest: Option<&LinkAtRest> = response.extensions().get();
         let name = match status {
             StatusCode::FORBIDDEN => "forbidden",
-            StatusCode::NOT_FOUND if is_ended => "ended",
-            StatusCode::NOT_FOUND => "unknown",
+            StatusCode::NOT_FOUND => match at_rest {
+                Some(LinkAtRest::Scheduled) => "scheduled",
+                Some(LinkAtRest::Ended) => "ended",
+                None => "unknown",
+            },
             status if is_removed(status) => "removed",
             StatusCode::TOO_MANY_REQUESTS => "too_many",
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",

@@ -86,8 +86,7 @@ struct Taker<'a> {
 
 impl TakesLinks for Taker<'_> {
     fn take(&mut self, read: ReadLink) -> ControlFlow<()> {
-        let now = self.service.clock.now();
-        let request = read.request(&self.service.own_host, is_reserved, now);
+        let request = read.request(&self.service.own_host, is_reserved);
         self.links.push((read, request));
         if self.links.len() > MAX_LINKS {
             return ControlFlow::Break(());

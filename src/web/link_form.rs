@@ -8,7 +8,7 @@ use super::form::{Form, moment};
 use crate::domain::{FieldEdit, Link, LinkEdit, LinkRequest, LinkStatus, OwnHost};
 use crate::http::ApiError;
 use crate::http::paths::is_reserved;
-use crate::wire::{COLUMNS, DocumentKind, Field, FullLinkBody, LinkFields};
+use crate::wire::{COLUMNS, DocumentKind, Field, FullLinkBody, LinkFields, Value};
 
 /// The fields as a page shows them.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ impl LinkForm {
             let text = match name {
                 "tags" => text.replace(',', ", "),
                 // Browsers take no zone.
-                "expires_at" => text.get(..16).unwrap_or_default().to_owned(),
+                _ if field.is_moment() => text.get(..16).unwrap_or_default().to_owned(),
                 _ => text.into_owned(),
             };
             Some((name, text))
@@ -107,11 +107,16 @@ impl LinkForm {
         request.map_err(ApiError::invalid)
     }
 
-    /// A change of everything that the form has. An end that stays as it was keeps its seconds.
+    /// A change of everything that the form has. A moment that stays as it was keeps its seconds.
     pub(super) fn edit(&self, of: &Link, own_host: &OwnHost) -> Result<LinkEdit, ApiError> {
         let mut fields = self.fields()?;
-        if Self::of(of).text("expires_at") == self.text("expires_at") {
-            fields.expires_at = FieldEdit::Keep;
+        let before = Self::of(of);
+        for field in DocumentKind::Form.fields() {
+            if let Value::Moment(moment) = (field.value)(&mut fields)
+                && before.text(field.name) == self.text(field.name)
+            {
+                *moment = FieldEdit::Keep;
+            }
         }
         fields.edit(own_host).map_err(ApiError::invalid)
     }
@@ -122,11 +127,13 @@ impl LinkForm {
                 // An empty target is refused with its own sentence.
                 ("target_url", text) => FieldEdit::Set(text.to_owned()),
                 (_, "") => FieldEdit::Clear,
-                ("expires_at", text) => {
-                    let end = moment("expires_at", text).ok().flatten();
-                    FieldEdit::Set(end.map_or_else(|| text.to_owned(), |end| end.to_string()))
+                (name, text) => {
+                    let mut fields = DocumentKind::Form.fields();
+                    let is_moment = fields.any(|field| field.name == name && field.is_moment());
+                    let parsed = || moment(name, text).ok().flatten();
+                    let moment = is_moment.then(parsed).flatten();
+                    FieldEdit::Set(moment.map_or_else(|| text.to_owned(), |at| at.to_string()))
                 }
-                (_, text) => FieldEdit::Set(text.to_owned()),
             });
         fields.map_err(ApiError::invalid)
     }

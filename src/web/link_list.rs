@@ -218,6 +218,7 @@ pub(super) fn word(status: LinkStatus) -> &'static str {
     match status {
         LinkStatus::Active => "",
         LinkStatus::Inactive => "paused",
+        LinkStatus::Scheduled => "scheduled",
         LinkStatus::Expired => "expired",
         LinkStatus::UsedUp => "limit reached",
         LinkStatus::Removed => "removed",

@@ -16,7 +16,7 @@ use super::link_list::{Tag, word};
 use super::page::{Frame, Site, grouped, minute, own_page_as_of, see_other};
 use super::session::SignedIn;
 use crate::abuse::Abuse;
-use crate::domain::{Link, RemovalStatus, ShortCode, Title};
+use crate::domain::{Link, RemovalStatus, ShortCode, TargetUrl, Title};
 use crate::http::{ApiError, ClientAddress, PathCode, QueryOf, clicks_csv, with_clicks_as_of};
 use crate::links::{CountedLink, Expected, LinkService, Revision, WantedBreakdown};
 
@@ -34,6 +34,9 @@ struct LinkPage<'a> {
     target: String,
     tags: Vec<Tag>,
     removed: Option<Removed>,
+    /// When it starts, if it has not started, and where visitors are sent if it is not followed; each is empty otherwise.
+    starts: String,
+    fallback: String,
     /// When it expires, and its click limit; each is empty if the link has no such bound.
     ends: String,
     most: String,
@@ -157,13 +160,18 @@ impl Page {
         let properties = &link.properties;
         let title = properties.title.as_ref().map(Title::as_str);
         let (tags, most) = (properties.tags.as_slice(), properties.max_clicks);
+        let now = links.clock.now();
+        let starts = properties.starts_at.filter(|start| now < *start);
+        let fallback = properties.fallback.as_ref().map(TargetUrl::as_str);
         let page = LinkPage {
             frame: Frame::own(site, signed_in.owner()),
             csrf: signed_in.owner().csrf,
             code: link.code.to_string(),
             short_url: site.short_url(&link.code),
             clicks: grouped(self.shown.clicks),
-            status: word(self.shown.status(links.clock.now())),
+            status: word(self.shown.status(now)),
+            starts: starts.map(minute).unwrap_or_default(),
+            fallback: fallback.map(str::to_owned).unwrap_or_default(),
             created: link.created_at.date(),
             title: title.map(str::to_owned).unwrap_or_default(),
             target: properties.target.as_str().to_owned(),

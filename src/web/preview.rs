@@ -31,6 +31,8 @@ struct PreviewPage<'a> {
     made: String,
     /// `None`: the link is not active.
     target: Option<ShownTarget<'a>>,
+    /// Whether its time has not come.
+    is_scheduled: bool,
 }
 
 /// A target whose host a reader finds at once.
@@ -103,19 +105,21 @@ pub(super) async fn preview(
     let wish = PageWish::accepted(&headers).ok_or_else(ApiError::url_not_found)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let preview = links.preview(&code, client.as_str()).await?;
-    let (target, made_at, clicks, as_of) = match preview.ok_or_else(ApiError::url_not_found)? {
-        LinkPreview::Removed(status) => {
-            let reason = abuse.reason_of(&code).await?;
-            let answered = ApiError::url_removed(status).status();
-            return removed_page(&site, wish.language(), answered, reason.as_deref());
-        }
-        LinkPreview::Made {
-            target,
-            made_at,
-            clicks,
-            as_of,
-        } => (target, made_at, clicks, as_of),
-    };
+    let (target, is_scheduled, made_at, clicks, as_of) =
+        match preview.ok_or_else(ApiError::url_not_found)? {
+            LinkPreview::Removed(status) => {
+                let reason = abuse.reason_of(&code).await?;
+                let answered = ApiError::url_removed(status).status();
+                return removed_page(&site, wish.language(), answered, reason.as_deref());
+            }
+            LinkPreview::Made {
+                target,
+                is_scheduled,
+                made_at,
+                clicks,
+                as_of,
+            } => (target, is_scheduled, made_at, clicks, as_of),
+        };
     let page = PreviewPage {
         made: made_at.date(),
         frame: Frame::public(&site, wish.language()),
@@ -126,6 +130,7 @@ pub(super) async fn preview(
         target: target
             .as_ref()
             .map(|target| ShownTarget::of(target.as_str())),
+        is_scheduled,
     };
     Ok(with_clicks_as_of(
         public_page(StatusCode::OK, &page)?,

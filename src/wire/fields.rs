@@ -65,6 +65,14 @@ link_fields! {
     /// the service refuses is answered 410.
     #[schema(value_type = Option<bool>)]
     forward_query: Flag(bool), ANY;
+    /// The moment from which the link is followed: RFC 3339 with a zone, before `expires_at`. Until then the link is `scheduled`:
+    /// visits are answered 404 and not counted, and only its owner sees the target.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    starts_at: Moment(Timestamp), ANY;
+    /// Where visitors are sent before `starts_at`, after `expires_at`, and once `max_clicks` are used up: a URL as `target_url`. Such a
+    /// visit is not counted. Visitors of an inactive link are not sent there.
+    #[schema(value_type = Option<String>, format = "uri", max_length = 2048)]
+    fallback_url: Text(String), ANY;
     /// Clicks that another service counted for it.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     clicks: Count(StartingClicks), &[Bulk, Table];
@@ -138,6 +146,12 @@ impl Field {
     pub fn is_flag(&self) -> bool {
         matches!((self.value)(&mut LinkFields::default()), Value::Flag(_))
     }
+
+    /// Whether it is a time.
+    #[must_use]
+    pub fn is_moment(&self) -> bool {
+        matches!((self.value)(&mut LinkFields::default()), Value::Moment(_))
+    }
 }
 
 impl LinkFields {
@@ -177,26 +191,28 @@ impl LinkFields {
         own_host: &OwnHost,
         is_reserved: fn(&str) -> bool,
     ) -> Result<LinkRequest, String> {
-        let target = self
-            .target_url
-            .value(|| Err("target_url: must be a string"))?;
-        let target = target.ok_or("target_url: field is required")?;
-        let target = TargetUrl::parse(&target, own_host).map_err(sentence)?;
+        let given = self.target_url;
+        let given = given.value(|| Err("target_url: must be a string"))?;
+        let raw = given.ok_or("target_url: field is required")?;
+        let target = target("target_url", &raw, own_host)?;
         let code = self.custom_code.given().or(self.short_code.given());
         let code = code.map(|raw| CustomCode::parse(&raw, is_reserved));
         let custom_code = code.transpose().map_err(sentence)?;
         let title = title(self.title)?.given();
         let tags = tags(self.tags)?.given().unwrap_or_default();
+        let properties = LinkProperties {
+            target,
+            is_active: self.is_active.given().unwrap_or(true),
+            title,
+            tags,
+            expires_at: self.expires_at.given(),
+            max_clicks: self.max_clicks.given(),
+            forward_query: self.forward_query.given().unwrap_or_default(),
+            starts_at: self.starts_at.given(),
+            fallback: fallback(self.fallback_url, own_host)?.given(),
+        };
         Ok(LinkRequest {
-            properties: LinkProperties {
-                target,
-                is_active: self.is_active.given().unwrap_or(true),
-                title,
-                tags,
-                expires_at: self.expires_at.given(),
-                max_clicks: self.max_clicks.given(),
-                forward_query: self.forward_query.given().unwrap_or_default(),
-            },
+            properties: properties.checked().map_err(sentence)?,
             custom_code,
             clicks: self.clicks.given().unwrap_or_default().number(),
             may_have_ended: self.created_at.given().is_some(),
@@ -208,12 +224,11 @@ impl LinkFields {
     /// # Errors
     /// As above.
     pub fn edit(self, own_host: &OwnHost) -> Result<LinkEdit, String> {
-        let target = self
-            .target_url
-            .value(|| Err("target_url: must not be null"))?;
-        let target = target.map(|raw| TargetUrl::parse(&raw, own_host));
+        let given = self.target_url;
+        let given = given.value(|| Err("target_url: must not be null"))?;
+        let target = given.map(|raw| target("target_url", &raw, own_host));
         Ok(LinkEdit {
-            target: target.transpose().map_err(sentence)?,
+            target: target.transpose()?,
             title: title(self.title)?,
             tags: tags(self.tags)?
                 .value(|| Ok::<_, String>(Tags::default()))?
@@ -222,8 +237,20 @@ impl LinkFields {
             max_clicks: self.max_clicks,
             forward_query: self.forward_query.value(|| Ok::<_, String>(false))?,
             is_active: (self.is_active).value(|| Err("is_active: must not be null"))?,
+            starts_at: self.starts_at,
+            fallback: fallback(self.fallback_url, own_host)?,
         })
     }
+}
+
+/// A URL to which visitors are sent, from the field with this name.
+fn target(field: &str, raw: &str, own_host: &OwnHost) -> Result<TargetUrl, String> {
+    let target = TargetUrl::parse(raw, own_host);
+    target.map_err(|error| format!("{field}: {error}"))
+}
+
+fn fallback(raw: FieldEdit<String>, own_host: &OwnHost) -> Result<FieldEdit<TargetUrl>, String> {
+    raw.parsed(|raw| target("fallback_url", &raw, own_host).map(Some))
 }
 
 fn title(raw: FieldEdit<String>) -> Result<FieldEdit<Title>, String> {

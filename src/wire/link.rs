@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::{Link, LinkStatus, MaxClicks, Timestamp, Title};
+use crate::domain::{Link, LinkStatus, MaxClicks, TargetUrl, Timestamp, Title};
 
 /// A link as its owner sees it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -84,6 +84,16 @@ pub struct FullLinkBody {
     pub max_clicks: Option<u64>,
     /// Whether a visitor's query is added to that of the target.
     pub forward_query: bool,
+    /// The moment from which it is followed.
+    #[schema(required = true, example = "2027-01-01T08:00:00Z", format = DateTime)]
+    pub starts_at: Option<String>,
+    /// Where visitors are sent before the start, after the end, and once the clicks are used up.
+    #[schema(
+        required = true,
+        example = "https://example.org/waiting-list",
+        max_length = 2048
+    )]
+    pub fallback_url: Option<String>,
 }
 
 impl FullLinkBody {
@@ -110,6 +120,12 @@ impl FullLinkBody {
             expires_at: properties.expires_at.as_ref().map(Timestamp::to_string),
             max_clicks: properties.max_clicks.map(MaxClicks::number),
             forward_query: properties.forward_query,
+            starts_at: properties.starts_at.as_ref().map(Timestamp::to_string),
+            fallback_url: properties
+                .fallback
+                .as_ref()
+                .map(TargetUrl::as_str)
+                .map(str::to_owned),
         }
     }
 }
@@ -139,6 +155,8 @@ pub const COLUMNS: &[Column] = &[
     column("expires_at", |link| text(link.expires_at.as_deref())),
     column("max_clicks", |link| number(link.max_clicks)),
     column("forward_query", |link| flag(link.forward_query)),
+    column("starts_at", |link| text(link.starts_at.as_deref())),
+    column("fallback_url", |link| text(link.fallback_url.as_deref())),
 ];
 
 const fn column(name: &'static str, cell: fn(&FullLinkBody) -> Cow<'_, str>) -> Column {

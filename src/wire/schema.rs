@@ -64,7 +64,7 @@ fn adapt(document: DocumentKind, field: &str, schema: &mut RefOr<Schema>) {
             }
         }
         // Letters beyond ASCII, which an export may have, are in no URI.
-        (DocumentKind::Bulk, "target_url", RefOr::T(Schema::Object(target))) => {
+        (DocumentKind::Bulk, "target_url" | "fallback_url", RefOr::T(Schema::Object(target))) => {
             target.format = None;
         }
         (DocumentKind::Patch, "is_active", RefOr::T(Schema::Object(flag))) => {

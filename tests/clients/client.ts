@@ -26,7 +26,7 @@ const listed = await owner.GET("/urls/my", { params: { query: { status, sort: "-
 assert.deepEqual(listed.data?.map(({ target_url }) => target_url), ["https://example.org/b", "https://example.org/a"]);
 
 const shown = await owner.GET("/urls/{short_code}", { params: { path: { short_code: code } } });
-const word: "active" | "inactive" | "expired" | "used_up" | "removed" | undefined = shown.data?.status;
+const word: "active" | "inactive" | "scheduled" | "expired" | "used_up" | "removed" | undefined = shown.data?.status;
 assert.equal(word, "active");
 const changed = await owner.PATCH("/urls/{short_code}", { params: { path: { short_code: code } }, body: { is_active: false } });
 assert.equal(changed.data?.status, "inactive");

@@ -46,6 +46,7 @@ links = {
     "plain": {},
     "international": {"target_url": "https://bücher.example/ü?a=<b>", "title": "Bücher"},
     "inactive": {},
+    "scheduled": {"starts_at": "2999-01-31T18:00:00Z", "fallback_url": "https://bücher.example/ü"},
     "expired": {},
     "used_up": {"max_clicks": 1},
     "removed": {},
@@ -62,7 +63,7 @@ assert {result["status"] for result in made} == {200}, made
 call("PATCH", f"/urls/{codes['inactive']}", owner, {"is_active": False})
 call("PATCH", f"/urls/{codes['expired']}", owner, {"expires_at": "2020-01-31T18:00:00Z"})
 follow(codes["used_up"])
-wanted = {"active", "inactive", "expired", "used_up"}
+wanted = {"active", "inactive", "scheduled", "expired", "used_up"}
 if "ADMIN_EMAIL" in os.environ:
     administrator = {"email": os.environ["ADMIN_EMAIL"], "password": os.environ["ADMIN_PASSWORD"]}
     admin = json.loads(call("POST", "/auth/login", body=administrator))["access_token"]

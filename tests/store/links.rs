@@ -2,7 +2,7 @@
 
 use shunt::domain::{
     Clock, Interval, Link, LinkFilter, LinkId, LinkProperties, Principal, SearchTag, ShortCode,
-    SystemClock, Tags, TokenKey, UserId,
+    SystemClock, Tags, Timestamp, TokenKey, UserId,
 };
 use shunt::store::{
     ClickBatch, ClickDetails, CreateLinkError, Deleted, Edited, MergeRound, NewLink, Position,
@@ -45,6 +45,22 @@ both_stores! {
             assert_eq!((edited.clicks, edited.link.has_parked), (5, true));
             assert_eq!(edited.link.value.properties.is_active, is_active);
         }
+    }
+
+    async fn the_database_itself_keeps_no_start_after_the_end(store) {
+        let owner = user(&store).await;
+        let (code, _) = link(&store, owner).await;
+        let set = async |start: i64, end: i64| {
+            let edit = |link: &Link| Some(LinkProperties {
+                starts_at: Timestamp::from_micros(start),
+                expires_at: Timestamp::from_micros(end),
+                ..link.properties.clone()
+            });
+            store.edit_link(owner, &code, &edit, SystemClock.now()).await.is_ok()
+        };
+        assert!(set(1, 2).await);
+        assert!(!set(2, 2).await);
+        assert!(!set(3, 2).await);
     }
 
     async fn a_code_is_taken_once(store) {

@@ -240,7 +240,7 @@ both_modes! {
         let document = Document::of(app).await;
         let schema = &document.0["components"]["schemas"]["StatusWord"]["enum"];
         let token = app.register().await;
-        let words = ["active", "inactive", "expired", "used_up", "removed"];
+        let words = ["active", "inactive", "scheduled", "expired", "used_up", "removed"];
         assert_eq!(*schema, serde_json::json!(words));
         for word in words {
             assert_eq!(app.get_as(&token, &format!("/urls/my?status={word}")).await.status, 200);

@@ -131,7 +131,7 @@ both_modes! {
         let tag = "INSERT INTO link_tags (link_id, tag, owner_id, created_at)
             SELECT id, 'spring', owner_id, created_at FROM links WHERE CAST(owner_id AS text) = $1";
         app.backend.execute(tag, &me).await;
-        for status in ["active", "inactive", "used_up", "removed"] {
+        for status in ["active", "inactive", "scheduled", "used_up", "removed"] {
             let tagged = format!("/urls/my?tag=spring&status={status}&limit=50");
             assert_eq!(pages(app, &token, &tagged).await, [0, 0], "{status}: one look at all links of the tag would be one page");
         }

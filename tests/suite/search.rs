@@ -137,7 +137,7 @@ both_modes! {
         }
         for (status, codes) in [
             ("active", vec![later, active]), ("expired", vec![expired]), ("inactive", vec![inactive]),
-            ("used_up", vec![]), ("removed", vec![]),
+            ("scheduled", vec![]), ("used_up", vec![]), ("removed", vec![]),
         ] {
             assert_eq!(found(app, &token, &[("status", status)]).await, codes, "{status}");
             let full = app.get_as(&token, &format!("/urls/my?view=full&status={status}")).await.json();
@@ -222,7 +222,7 @@ both_modes! {
             (&format!("q={}", "x".repeat(201)), "q: must be at most 200 bytes long, without control characters"),
             ("tag=", "tag: must be one tag of 1 to 50 characters, without commas and control characters"),
             ("tag=a,b", "tag: must be one tag of 1 to 50 characters, without commas and control characters"),
-            ("status=gone", "status: must be active, inactive, expired, used_up or removed"),
+            ("status=gone", "status: must be active, inactive, scheduled, expired, used_up or removed"),
             ("sort=title", "sort: must be -created_at, created_at, -clicks or clicks"),
             ("view=half", "view: must be full, or left out"),
             ("tags=a", "tags: is not known here; did you mean tag?"),

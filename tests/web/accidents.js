@@ -53,6 +53,8 @@ const fillAll = async (values) => {
     const { type, name, value } = await field.evaluate(({ type, name, value }) => ({ type, name, value }));
     if (!await field.isVisible()) continue;
     if (type === "checkbox") await field.check();
+    // It would be the same moment as the end.
+    else if (name === "starts_at") continue;
     else if (values[name]) await (type === "select-one" ? field.selectOption(values[name]) : field.fill(values[name]));
     else if (value === "" && type !== "select-one") {
       const filling = { url: target, password, email: address, number: "7", date: "2030-01-31", "datetime-local": "2099-01-31T18:00" };

@@ -1,5 +1,6 @@
 //! The fields of a link on the command line: as arguments, and as they are printed.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 
@@ -9,6 +10,7 @@ use shunt::domain::{Clock, FieldEdit, MaxClicks, SystemClock, Timestamp};
 use shunt::wire::{FullLinkBody, LinkFields};
 
 use super::output::{HANDLE, HEAD, harmless};
+use super::target;
 use crate::cli::number::number;
 
 /// The fields of a link besides its target.
@@ -29,6 +31,12 @@ pub(in crate::cli) struct FieldArgs {
     /// Add the query of a visit to the target.
     #[arg(long)]
     forward_query: bool,
+    /// When it starts: a time such as 2027-01-31T18:00:00Z, or a span from now on such as 2d. Until then it leads nowhere.
+    #[arg(long, value_name = "TIME", alias = "starts", alias = "starts-at", value_parser = end)]
+    start: Option<Timestamp>,
+    /// Where visitors are sent before the start, after the end, and once the clicks are used up.
+    #[arg(long, value_name = "URL", alias = "fallback-url")]
+    fallback: Option<String>,
 }
 
 /// What is taken away from a link.
@@ -50,6 +58,12 @@ pub(in crate::cli) struct ClearArgs {
     /// Leave the query of a visit out.
     #[arg(long, conflicts_with = "forward_query")]
     no_forward_query: bool,
+    /// Take its start away: it is followed at once.
+    #[arg(long, alias = "no-starts", conflicts_with = "start")]
+    no_start: bool,
+    /// Take its fallback away.
+    #[arg(long, conflicts_with = "fallback")]
+    no_fallback: bool,
 }
 
 impl FieldArgs {
@@ -57,12 +71,16 @@ impl FieldArgs {
     pub(super) fn fields(self) -> LinkFields {
         let max_clicks = self.max_clicks.and_then(|most| MaxClicks::parse(most).ok());
         let tags = (!self.tags.is_empty()).then_some(self.tags);
+        let fallback = self.fallback.as_deref().map(target::completed);
+        let fallback = fallback.map(Cow::into_owned);
         LinkFields {
             expires_at: FieldEdit::set_if(self.expiry),
             max_clicks: FieldEdit::set_if(max_clicks),
             title: FieldEdit::set_if(self.title),
             tags: FieldEdit::set_if(tags),
             forward_query: FieldEdit::set_if(self.forward_query.then_some(true)),
+            starts_at: FieldEdit::set_if(self.start),
+            fallback_url: FieldEdit::set_if(fallback),
             ..LinkFields::default()
         }
     }
@@ -79,6 +97,8 @@ impl FieldArgs {
             title: unless(cleared.no_title, given.title),
             tags: unless(cleared.no_tags, given.tags),
             forward_query: unless(cleared.no_forward_query, given.forward_query),
+            starts_at: unless(cleared.no_start, given.starts_at),
+            fallback_url: unless(cleared.no_fallback, given.fallback_url),
             ..given
         }
     }
@@ -110,6 +130,12 @@ pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()>
     }
     if link.forward_query {
         line(out, "query", &"a visit's query is added to the target")?;
+    }
+    if let Some(start) = &link.starts_at {
+        line(out, "starts", &harmless(start))?;
+    }
+    if let Some(fallback) = &link.fallback_url {
+        line(out, "fallback", &harmless(fallback))?;
     }
     Ok(())
 }

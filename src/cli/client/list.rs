@@ -41,6 +41,7 @@ pub(in crate::cli) struct ListArgs {
 enum Status {
     Active,
     Inactive,
+    Scheduled,
     Expired,
     UsedUp,
     Removed,

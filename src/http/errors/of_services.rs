@@ -55,8 +55,9 @@ impl From<LinkError> for ApiError {
             LinkError::Full(full) => full.into(),
             LinkError::QuotaReached(max) => Self::quota_reached(max),
             LinkError::CodeTaken => Self::conflict("custom_code: is taken"),
-            LinkError::TargetRefused => {
-                Self::invalid("target_url: must not lead to a target that this service refuses")
+            LinkError::TargetRefused(field) => {
+                let why = "must not lead to a target that this service refuses";
+                Self::invalid(format!("{field}: {why}"))
             }
             LinkError::EndsInPast => Self::invalid("expires_at: must be in the future"),
             LinkError::KeyReused => Self::invalid(

@@ -84,6 +84,8 @@ prop_compose! {
     fn link()(
         target in "https://example\\.org/[a-z=+,;\"'é \\n]{0,12}",
         code in "[A-Za-z0-9_-]{1,70}",
+        start in proptest::option::of(1_i64..4_000_000_000),
+        fallback in proptest::option::of("https://example\\.org/[a-z=,;\"']{0,12}"),
         end in proptest::option::of(1_i64..4_000_000_000),
         max_clicks in proptest::option::of(1_u64..1 << 53),
         title in proptest::option::of("[=+@'\"a-zé,;|-]{1,20}"),
@@ -96,6 +98,8 @@ prop_compose! {
         fields.target_url = FieldEdit::Set(target);
         fields.custom_code = FieldEdit::Set(code);
         fields.expires_at = FieldEdit::set_if(end.and_then(|end| Timestamp::from_micros(end * 1_000_000)));
+        fields.starts_at = FieldEdit::set_if(start.and_then(|start| Timestamp::from_micros(start * 1_000_000)));
+        fields.fallback_url = FieldEdit::set_if(fallback);
         fields.max_clicks = FieldEdit::set_if(max_clicks.map(|most| MaxClicks::parse(most).unwrap()));
         fields.title = FieldEdit::set_if(title);
         // A set has each tag once.
@@ -282,21 +286,21 @@ fn what_would_be_open_to_more_people_than_before_is_refused() {
         let file =
             json!([{ "target": "https://a.example", "address": "abcd", "password": password }]);
         let link = links(Source::Kutt, &file.to_string()).remove(0);
-        let (_, refused) = link.would_be_too_open(Timestamp::MAX).unwrap();
+        let (_, refused) = link.would_be_too_open().unwrap();
         let why = "is protected by a password, and here it would be open to everyone; remove the password there, or leave the link out";
         assert_eq!(refused, why);
     }
+}
+
+#[test]
+fn a_start_is_taken_over() {
     let file = json!([{
-        "longUrl": "https://a.example", "shortCode": "abcd", "meta": { "validSince": "2999-01-01T00:00:00Z" },
+        "longUrl": "https://a.example", "shortCode": "abcd", "meta": { "validSince": "2999-01-01T01:00:00+01:00" },
     }]);
     let link = links(Source::Shlink, &file.to_string()).remove(0);
-    let at = |time: &str| link.would_be_too_open(time.parse().unwrap());
-    let (_, early) = at("2998-12-31T23:59:59Z").unwrap();
-    assert_eq!(
-        early,
-        "starts at 2999-01-01T00:00:00Z, and here it would be open at once; import it after that time"
-    );
-    assert_eq!(at("2999-01-01T00:00:00Z"), None);
+    assert_eq!(link.would_be_too_open(), None);
+    let start = link.fields.starts_at.given().unwrap();
+    assert_eq!(start.to_string(), "2999-01-01T00:00:00Z");
 }
 
 #[test]

@@ -93,7 +93,7 @@ pub(super) fn object(source: Source, link: &ImportedLink) -> Value {
             "shortCode": code, "longUrl": target, "title": title, "tags": tags,
             "visitsSummary": { "total": clicks, "nonBots": 0, "bots": clicks }, "domain": null,
             "meta": {
-                "validSince": null, "validUntil": end,
+                "validSince": link.fields.starts_at, "validUntil": end,
                 "maxVisits": link.fields.max_clicks,
             },
             "forwardQuery": link.fields.forward_query, "hasRedirectRules": false,
@@ -144,6 +144,7 @@ pub(super) fn kept(source: Source, is_json: bool, link: &ImportedLink) -> Import
     if source == Source::Shlink {
         kept.fields.forward_query = FieldEdit::Set(true);
         if is_json {
+            kept.fields.starts_at = given.starts_at;
             kept.fields.max_clicks = given.max_clicks;
             kept.fields.forward_query = given.forward_query;
         }

@@ -214,6 +214,11 @@ impl FastPath {
                 let headers = headers(redirected.at());
                 (302, self.renderer.redirect(location, &headers, send))
             }
+            Err(RedirectError::Fallback(fallback)) => {
+                let location = fallback.location().as_str();
+                let headers = headers(Instant::now());
+                (302, self.renderer.fallback(location, &headers, send))
+            }
             Err(error) => {
                 let refused;
                 let page = match wish(head) {

@@ -20,6 +20,8 @@ pub(in crate::server) struct FastPathRenderer {
     rendered: Mutex<Rendered>,
     /// What follows the location of a redirect.
     after_location: &'static [u8],
+    /// What follows the location of a fallback.
+    after_fallback: &'static [u8],
 }
 
 /// What one response leaves to the next one.
@@ -50,6 +52,11 @@ impl FastPathRenderer {
             } else {
                 b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n"
             },
+            after_fallback: if noindex {
+                b"\r\ncache-control: no-store\r\nx-robots-tag: noindex\r\ncontent-length: 0\r\n"
+            } else {
+                b"\r\ncache-control: no-store\r\ncontent-length: 0\r\n"
+            },
         }
     }
 
@@ -60,11 +67,31 @@ impl FastPathRenderer {
         headers: &ResponseHeaders<'_>,
         send: impl FnOnce(&[u8]) -> T,
     ) -> T {
+        self.found(location, self.after_location, headers, send)
+    }
+
+    /// Sends a redirect to the fallback of a link, and returns what `send` does.
+    pub(in crate::server) fn fallback<T>(
+        &self,
+        location: &str,
+        headers: &ResponseHeaders<'_>,
+        send: impl FnOnce(&[u8]) -> T,
+    ) -> T {
+        self.found(location, self.after_fallback, headers, send)
+    }
+
+    fn found<T>(
+        &self,
+        location: &str,
+        after_location: &[u8],
+        headers: &ResponseHeaders<'_>,
+        send: impl FnOnce(&[u8]) -> T,
+    ) -> T {
         let mut rendered = self.rendered();
         let response = &mut rendered.response;
         response.extend_from_slice(b"HTTP/1.1 302 Found\r\nlocation: ");
         response.extend_from_slice(location.as_bytes());
-        response.extend_from_slice(self.after_location);
+        response.extend_from_slice(after_location);
         rendered.end_head(headers, &*self.clock);
         send(&rendered.response)
     }

@@ -69,7 +69,7 @@ fn refused_links_are_listed_and_can_be_imported_when_they_are_corrected() {
     let own = own_link();
     let columns: Vec<_> = own.iter().map(|(column, _)| column.as_str()).collect();
     let columns = columns.join(",").replace("custom_code", "short_code");
-    let header = format!("line,reason,{columns},starts_at,has_password");
+    let header = format!("line,reason,{columns},has_password");
     // A field that the other service does not have is that of a new link.
     let cells = own.iter().map(|(column, cell)| match column.as_str() {
         "target_url" => "https://example.org/ozh",
@@ -84,7 +84,7 @@ fn refused_links_are_listed_and_can_be_imported_when_they_are_corrected() {
     let reason = "keyword: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link a new code";
     assert_eq!(
         refused,
-        [header, format!("2,{reason},{},,", cells.join(","))]
+        [header, format!("2,{reason},{},", cells.join(","))]
     );
     let corrected = Copy::with(
         "corrected.csv",

@@ -7,6 +7,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from enum import Enum
 
+from .client import Response
+
 HISTORY_SECONDS = 90.0
 
 
@@ -83,6 +85,8 @@ class Book:
     """The limit before it was raised."""
     raised_at: float = 0.0
     """When the limit was raised; infinite while that is not answered."""
+    fallback: str = ""
+    """Where visitors are sent, uncounted, once it redirects no more; empty: nowhere."""
 
     def least_limit(self, felt_after: float) -> int:
         """How often it has to redirect if so many visitors come; a raised limit is felt after some seconds."""
@@ -92,6 +96,10 @@ class Book:
     def may_be_used_up(self, felt_after: float) -> bool:
         """Whether so many visits were sent that it may redirect no more."""
         return self.limit is not None and self.sent >= self.least_limit(felt_after)
+
+    def is_sent_to_fallback(self, response: Response) -> bool:
+        """Whether a visitor was sent there."""
+        return response.status == 302 and self.fallback != "" and response.headers.get("location") == self.fallback
 
     @property
     def unanswered(self) -> int:

@@ -103,7 +103,11 @@ class Judge:
         """Judges the response to a visit of a link that was in this state when it was sent."""
         self.seen[f"visit {response.status}"] += 1
         if response.status == 302:
-            if response.headers.get("location") != book.target:
+            if book.is_sent_to_fallback(response):
+                self.seen["visit sent to a fallback"] += 1
+                if not book.may_be_used_up(RAISE_SECONDS):
+                    self.violated(f"{instance.name} sent a visitor to the fallback of a link that is not used up\n{book}")
+            elif response.headers.get("location") != book.target:
                 self.violated(f"a wrong target: {instance.name} answered {response.headers}\n{book}")
             if book.limit is not None and book.answered > book.limit:
                 self.violated(f"{instance.name} redirected beyond the limit\n{book}")
@@ -116,7 +120,7 @@ class Judge:
             if book.state is State.LIVE or book.taken_by not in (TakenBy.REMOVAL, TakenBy.BAN):
                 self.violated(f"a link that was not removed was answered 410 by {instance.name}\n{book}")
         elif response.status == 404:
-            if book.may_be_used_up(RAISE_SECONDS):
+            if book.may_be_used_up(RAISE_SECONDS) and not (book.fallback and book.state is State.LIVE):
                 self.seen["visit of a link that may be used up"] += 1
             elif book.state is State.LIVE:
                 self.violated(f"a live link was answered 404 by {instance.name}\n{book}")

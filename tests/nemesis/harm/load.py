@@ -26,6 +26,8 @@ OWNERS = 3
 LIMITED = 0.3
 """The share of links with `max_clicks`."""
 LIMITS = (50, 1_000)
+WITH_FALLBACK = 0.5
+"""The share of those that send further visitors elsewhere."""
 TAKEN_BY = {TakenBy.DELETE: 5, TakenBy.EDIT: 3, TakenBy.REMOVAL: 2}
 """How links are taken away, with weights; of those with a limit none is ended by an edit."""
 REFERRERS = {"example.com": "https://news.example.com/today?id=7", "example.net": "https://example.net/", None: ""}
@@ -125,12 +127,12 @@ class Load:
                 response = await client.ask("GET", f"/{book.code}", headers=self.visitor())
             except Cut as cut:
                 return self.judge.no_response(instance, "a visit", sent, str(cut))
-            if response.status == 302:
-                book.answered += 1
-                book.by_instance[instance.name] += 1
-            elif response.status in (404, 410):
+            if book.is_sent_to_fallback(response) or response.status in (404, 410):
                 # Surely not counted.
                 book.sent -= 1
+            elif response.status == 302:
+                book.answered += 1
+                book.by_instance[instance.name] += 1
             self.judge.redirect(instance, book, state, sent, response)
         except NotSent:
             await asyncio.sleep(0.05)
@@ -257,7 +259,9 @@ class Load:
         self.made += 1
         owner, target = self.rng.randrange(OWNERS) if of is None else of, f"https://example.org/{self.made}?of={self.made * 7919 % 9973}"
         limit = self.rng.randint(*LIMITS) if of is None and self.rng.random() < LIMITED else None
+        fallback = f"https://example.org/{self.made}/later" if limit and self.rng.random() < WITH_FALLBACK else ""
         path = "/urls/shorten?target_url=" + quote(target, safe="") + (f"&max_clicks={limit}" if limit else "")
+        path += "&fallback_url=" + quote(fallback, safe="") if fallback else ""
         response = await self.api(instance, client, "a new link", "POST", path, self.tokens[owner])
         if response is None:
             return False
@@ -269,7 +273,7 @@ class Load:
         code = str(made["short_code"])
         if code in self.world.books.all or made["target_url"] != target or made["clicks"] != 0:
             self.judge.violated(f"{instance.name} made a wrong link: {made}, of {target}")
-        self.world.books.open(Book(code, target, owner, limit=limit, limit_before=limit or 0))
+        self.world.books.open(Book(code, target, owner, limit=limit, limit_before=limit or 0, fallback=fallback))
         return True
 
     def used_up(self) -> list[Book]:

@@ -54,6 +54,20 @@ async fn a_target_on_the_list_is_refused_everywhere(mode: Mode) {
             (&results[0]["status"], &results[0]["detail"]),
             (&json!(422), &json!(REFUSED))
         );
+        let refused = REFUSED.replace("target_url", "fallback_url");
+        let (link, edit) = (
+            json!([{ "target_url": "https://example.org/", "fallback_url": target }]),
+            json!({ "fallback_url": target }),
+        );
+        let made = send(&app, Method::POST, &token, "/urls/shorten", &link[0]).await;
+        made.is_error(422, &refused);
+        let path = format!("/urls/{kept}");
+        let edited = send(&app, Method::PATCH, &token, &path, &edit).await;
+        edited.is_error(422, &refused);
+        let many = send(&app, Method::POST, &token, "/urls/bulk", &link).await;
+        assert_eq!(many.json()[0]["detail"], refused);
+        let dry = send(&app, Method::POST, &token, "/urls/bulk?dry_run=true", &link).await;
+        assert_eq!(dry.json()[0]["detail"], refused);
     }
     assert_eq!(
         app.try_shorten(&token, "https://docs.example/forms/b")
@@ -196,9 +210,14 @@ async fn links_are_removed_and_restored_with_the_list(mode: Mode) {
     let (admin, token) = (admin(&app).await, app.register().await);
     let bad = app.shorten(&token, "https://bad.example/").await;
     let good = app.shorten(&token, "https://good.example/").await;
+    let fallback =
+        json!({ "target_url": "https://good.example/", "fallback_url": "https://bad.example/" });
+    let fallback = send(&app, Method::POST, &token, "/urls/shorten", &fallback).await;
+    let fallback = fallback.json()["short_code"].as_str().unwrap().to_owned();
     fs::write(&path, "bad.example\n").unwrap();
     app.server.signal("HUP");
     becomes(&app, &bad, 410).await;
+    becomes(&app, &fallback, 410).await;
     assert_eq!(status_of(&app, &token, &bad).await, "removed");
     assert_eq!(app.visit(&format!("/{good}")).await.status, 302);
     let listed = app.get_as(&admin, "/admin/removals").await.json();
@@ -215,6 +234,7 @@ async fn links_are_removed_and_restored_with_the_list(mode: Mode) {
     assert_eq!(app.get(&format!("/{bad}")).await.status, 410);
     fs::write(&path, "# nothing any more\n").unwrap();
     becomes(&app, &bad, 302).await;
+    becomes(&app, &fallback, 302).await;
     assert_eq!(gauge(&app, "shunt_blocklist_entries").await, "0");
     app.server_only().await;
 }

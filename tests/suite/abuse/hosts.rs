@@ -29,6 +29,21 @@ both_modes! {
         }
     }
 
+    async fn a_link_is_removed_with_the_host_of_its_fallback(app) {
+        let (admin, token) = (admin(app).await, app.register().await);
+        let make = async |fallback: &str| {
+            let link = json!({"target_url": "https://good.example/", "fallback_url": fallback});
+            send(app, Method::POST, &token, "/urls/shorten", &link).await
+        };
+        let code = make("https://bad.example/later").await.json()["short_code"].as_str().unwrap().to_owned();
+        let id = id_of(&remove(app, &admin, "host", "bad.example", 410).await);
+        becomes(app, &code, 410).await;
+        let refused = REFUSED.replace("target_url", "fallback_url");
+        make("https://bad.example/other").await.is_error(422, &refused);
+        assert_eq!(revoke(app, &admin, id).await.status, 200);
+        becomes(app, &code, 302).await;
+    }
+
     async fn a_removed_address_is_removed_in_every_form_in_which_ipv6_carries_it(app) {
         let (admin, token) = (admin(app).await, app.register().await);
         let forms = [

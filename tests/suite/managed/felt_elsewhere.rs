@@ -49,6 +49,11 @@ async fn a_link_whose_end_is_set_to_the_past_is_not_followed_once_more_elsewhere
 }
 
 #[tokio::test]
+async fn a_link_whose_start_is_set_to_the_future_is_not_followed_once_more_elsewhere() {
+    is_ended_elsewhere_by(&json!({"starts_at": "2999-01-01T00:00:00Z"}), 1).await;
+}
+
+#[tokio::test]
 async fn a_link_that_changes_all_the_time_leads_to_its_newest_target_and_counts_every_redirect() {
     let app = App::start_with(Mode::Production, PATIENT).await;
     let other = app.another(PATIENT).await;

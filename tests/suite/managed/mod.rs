@@ -2,11 +2,13 @@
 
 mod edit;
 mod expiry;
+mod fallback;
 mod felt_elsewhere;
 mod forwarding;
 mod make;
 mod max_clicks;
 mod repeated;
+mod scheduled;
 
 use reqwest::Method;
 use serde_json::Value;

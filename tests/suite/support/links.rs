@@ -10,11 +10,13 @@ pub(crate) fn fields() -> Vec<(&'static str, Value)> {
         ("title", json!("Spring säle")),
         ("tags", json!(["print", "north"])),
         ("forward_query", json!(true)),
+        ("starts_at", json!("2020-01-01T00:00:00.123457Z")),
+        ("fallback_url", json!("https://example.org/later")),
     ]
 }
 
 /// The same as arguments of `shunt shorten`, and the arguments of `shunt edit` that take them away.
-pub(crate) const ARGUMENTS: [&str; 9] = [
+pub(crate) const ARGUMENTS: [&str; 13] = [
     "--expiry",
     "30d",
     "--max-clicks",
@@ -24,13 +26,19 @@ pub(crate) const ARGUMENTS: [&str; 9] = [
     "--tag",
     "print",
     "--forward-query",
+    "--start",
+    "2020-01-01T00:00:00Z",
+    "--fallback",
+    "example.org/later",
 ];
-pub(crate) const NO_ARGUMENTS: [&str; 5] = [
+pub(crate) const NO_ARGUMENTS: [&str; 7] = [
     "--no-expiry",
     "--no-max-clicks",
     "--no-title",
     "--no-tags",
     "--no-forward-query",
+    "--no-start",
+    "--no-fallback",
 ];
 
 /// A new link with all of these fields.

@@ -190,6 +190,26 @@ both_modes! {
         assert!(list.contains("1<span>click</span>"), "{list}");
     }
 
+    async fn a_links_page_says_when_it_starts_and_where_visitors_go_meanwhile(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[
+            ("target_url", "https://example.org/"), ("starts_at", "2099-01-31T18:00"), ("fallback_url", "https://example.org/later"),
+        ]).await;
+        let path = format!("/app/links/{code}");
+        let page = browser.get(&path).await.text;
+        for text in ["starts 2099-01-31 18:00 UTC", "<span class=\"state\">scheduled</span>", "Fallback: <bdi dir=\"ltr\">https://example.org/later</bdi>"] {
+            assert!(page.contains(text), "{text}: {page}");
+        }
+        assert!(browser.get("/app?status=scheduled").await.text.contains(&path));
+        assert!(!browser.get("/app?status=active").await.text.contains(&path));
+        let revision = page.split("name=\"revision\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+        let fields = [("target_url", "https://example.org/"), ("starts_at", ""), ("fallback_url", ""), ("is_active", "on"), ("revision", revision)];
+        browser.send(&path, &path, &fields).await;
+        let page = browser.get(&path).await.text;
+        assert!(!page.contains("Fallback: <bdi") && !page.contains("scheduled</span>"), "{page}");
+    }
+
     async fn a_later_part_of_the_list_leads_back_to_the_first(app) {
         let mut browser = Browser::new(app);
         browser.sign_up().await;

@@ -189,6 +189,8 @@ both_modes! {
             ("custom_code", "app", "custom_code"),
             ("max_clicks", "0", "must be a whole number from 1 to 9007199254740991"),
             ("expires_at", "2001-01-01T00:00", "must be in the future"),
+            ("starts_at", "soon", "must be an RFC 3339 timestamp with a zone"),
+            ("fallback_url", "nonsense", "must be an absolute http:// or https:// URL with a host"),
         ] {
             let mut fields = vec![("title", "Kept \"title\""), (field, value)];
             if field != "target_url" {

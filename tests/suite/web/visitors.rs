@@ -150,6 +150,39 @@ both_modes! {
         }
     }
 
+    async fn a_link_that_has_not_started_has_a_page_that_says_not_yet(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        let patch = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
+        let starts = r#"{"starts_at": "2999-01-01T00:00:00Z"}"#;
+        assert_eq!(Response::of(patch.body(starts)).await.status, 200);
+        for (path, status) in [(format!("/{code}"), 404), (format!("/urls/r/{code}"), 404), (format!("/{code}+"), 200)] {
+            let shown = page(app, &path, "de").await;
+            assert_eq!(shown.status, status, "{path}");
+            assert!(shown.text.contains("Dieser Link ist noch nicht aktiv"), "{path}: {shown:?}");
+            assert!(!shown.text.contains("example.org"), "{path}: {shown:?}");
+        }
+    }
+
+    async fn a_preview_shows_the_fallback_while_the_link_leads_there(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for (change, host) in [
+            (r#"{"fallback_url": "https://later.example/"}"#, "example.org"),
+            (r#"{"starts_at": "2999-01-01T00:00:00Z"}"#, "later.example"),
+            (r#"{"starts_at": null, "expires_at": "2020-01-31T18:00:00Z"}"#, "later.example"),
+        ] {
+            let patch = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
+            assert_eq!(Response::of(patch.body(change)).await.status, 200, "{change}");
+            let shown = page(app, &format!("/{code}+"), "en").await;
+            assert!(shown.text.contains(&format!("<strong>{host}</strong>")), "{change}: {shown:?}");
+        }
+        let patch = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
+        assert_eq!(Response::of(patch.body(r#"{"is_active": false}"#)).await.status, 200);
+        let shown = page(app, &format!("/{code}+"), "en").await;
+        assert!(!shown.text.contains("later.example"), "{shown:?}");
+    }
+
     async fn a_visitors_page_is_small_and_has_no_script(app) {
         let token = app.register().await;
         let code = app.shorten(&token, "https://example.org/").await;

@@ -99,7 +99,7 @@ impl<D: Destination> Importer<D> {
             return Ok(());
         }
         read.link = read.link.created_before_its_end(self.now);
-        let mut refusal = read.refusal(&self.own_host, self.now);
+        let mut refusal = read.refusal(&self.own_host);
         let mut old_code = None;
         match read.refusal_of_code(is_reserved) {
             Some(_) if self.has_new_codes && read.fault.is_none() => {
