@@ -1,6 +1,8 @@
 //! What an owner may set of a link, and change later.
 
-use super::{FieldEdit, InvalidProperty, MaxClicks, Tags, TargetUrl, Timestamp, Title};
+use super::{
+    FieldEdit, InvalidProperty, MaxClicks, PrivateNote, Tags, TargetUrl, Timestamp, Title,
+};
 
 /// What an owner sets of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +21,10 @@ pub struct LinkProperties {
     pub max_clicks: Option<MaxClicks>,
     /// Whether a visitor's query is added to that of the target.
     pub forward_query: bool,
+    /// What the owner notes of the link, for nobody else.
+    pub note: Option<PrivateNote>,
+    /// Whether search engines are asked not to list the link.
+    pub noindex: bool,
 }
 
 impl LinkProperties {
@@ -33,6 +39,8 @@ impl LinkProperties {
             expires_at: None,
             max_clicks: None,
             forward_query: false,
+            note: None,
+            noindex: false,
         }
     }
 
@@ -47,12 +55,15 @@ impl LinkProperties {
             expires_at,
             max_clicks,
             forward_query,
+            note,
+            noindex,
         } = self;
         let target = target.as_str();
         let title = title.as_ref().map_or("", Title::as_str);
         let end = expires_at.map(Timestamp::micros);
         let max = max_clicks.map(MaxClicks::number);
-        format!("{target}\0{is_active}\0{title}\0{tags}\0{end:?}\0{max:?}\0{forward_query}").into()
+        let note = note.as_ref().map_or("", PrivateNote::as_str);
+        format!("{target}\0{is_active}\0{title}\0{tags}\0{end:?}\0{max:?}\0{forward_query}\0{note}\0{noindex}").into()
     }
 }
 
@@ -73,6 +84,10 @@ pub struct LinkEdit {
     pub max_clicks: FieldEdit<MaxClicks>,
     /// Whether a visitor's query is added.
     pub forward_query: Option<bool>,
+    /// A new note, or no note.
+    pub note: FieldEdit<PrivateNote>,
+    /// Whether search engines are asked not to list the link.
+    pub noindex: Option<bool>,
 }
 
 impl LinkEdit {
@@ -93,6 +108,8 @@ impl LinkEdit {
             expires_at: edit.expires_at.apply(to.expires_at.as_ref()),
             max_clicks: edit.max_clicks.apply(to.max_clicks.as_ref()),
             forward_query: edit.forward_query.unwrap_or(to.forward_query),
+            note: edit.note.apply(to.note.as_ref()),
+            noindex: edit.noindex.unwrap_or(to.noindex),
         })
     }
 }
@@ -124,18 +141,18 @@ impl TagEdit {
 /// Any properties, with texts like these and numbers below this one.
 #[cfg(test)]
 pub(crate) fn any_properties(
-    [target, title, tag]: [&'static str; 3],
+    [target, title, tag, note]: [&'static str; 4],
     below: u64,
 ) -> impl proptest::strategy::Strategy<Value = LinkProperties> {
     use proptest::collection::vec;
     use proptest::option::of;
     use proptest::prelude::*;
 
-    let texts = (target, of(title), vec(tag, 0..4));
+    let texts = (target, of(title), vec(tag, 0..4), of(note));
     let numbers = (of(0..below.cast_signed()), of(1..below));
-    let flags = any::<(bool, bool)>();
-    (texts, numbers, flags).prop_map(
-        |((target, title, tags), (end, max), flags)| LinkProperties {
+    let flags = any::<(bool, bool, bool)>();
+    (texts, numbers, flags).prop_map(|((target, title, tags, note), (end, max), flags)| {
+        LinkProperties {
             target: TargetUrl::from_stored(&target),
             is_active: flags.0,
             title: title.and_then(|title| Title::parse(&title).unwrap()),
@@ -143,8 +160,10 @@ pub(crate) fn any_properties(
             expires_at: end.and_then(Timestamp::from_micros),
             max_clicks: max.map(|max| MaxClicks::parse(max).unwrap()),
             forward_query: flags.1,
-        },
-    )
+            note: note.and_then(|note| PrivateNote::parse(&note).unwrap()),
+            noindex: flags.2,
+        }
+    })
 }
 
 #[cfg(test)]
@@ -155,7 +174,13 @@ mod tests {
 
     /// So few that they are often equal.
     fn few() -> impl Strategy<Value = LinkProperties> {
-        any_properties(["https://[ab]\\.example/", "[ab]{0,2}", "[ab]{0,2}"], 3)
+        let texts = [
+            "https://[ab]\\.example/",
+            "[ab]{0,2}",
+            "[ab]{0,2}",
+            "[a\n]{0,2}",
+        ];
+        any_properties(texts, 3)
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! How many bytes the texts of a link take: most of what the database keeps of it.
 
-use super::{FieldEdit, LinkEdit, LinkProperties, TagEdit, Tags, TargetUrl, Title};
+use super::{LinkEdit, LinkProperties, PrivateNote, TagEdit, Tags, TargetUrl, Title};
 
 impl LinkProperties {
     /// Bytes of its texts.
     #[must_use]
     pub fn text_bytes(&self) -> u64 {
-        sum(Some(&self.target), self.title.as_ref(), Some(&self.tags))
+        let (title, note) = (self.title.as_ref(), self.note.as_ref());
+        sum(Some(&self.target), title, Some(&self.tags), note)
     }
 }
 
@@ -14,22 +15,25 @@ impl LinkEdit {
     /// Bytes of the texts that it writes: a link grows by no more.
     #[must_use]
     pub fn text_bytes(&self) -> u64 {
-        let title = match &self.title {
-            FieldEdit::Set(title) => Some(title),
-            FieldEdit::Keep | FieldEdit::Clear => None,
-        };
+        let (title, note) = (self.title.as_given(), self.note.as_given());
         let tags = match &self.tags {
             Some(TagEdit::Set(tags) | TagEdit::Add(tags)) => Some(tags),
             Some(TagEdit::Remove(_)) | None => None,
         };
-        sum(self.target.as_ref(), title, tags)
+        sum(self.target.as_ref(), title, tags, note)
     }
 }
 
-fn sum(target: Option<&TargetUrl>, title: Option<&Title>, tags: Option<&Tags>) -> u64 {
+fn sum(
+    target: Option<&TargetUrl>,
+    title: Option<&Title>,
+    tags: Option<&Tags>,
+    note: Option<&PrivateNote>,
+) -> u64 {
     let target = target.map_or(0, |target| target.as_str().len());
     let title = title.map_or(0, |title| title.as_str().len());
     let tags = tags.iter().flat_map(|tags| tags.as_slice());
     let tags: usize = tags.map(|tag| tag.len() + 1).sum();
-    (target + title + tags) as u64
+    let note = note.map_or(0, |note| note.as_str().len());
+    (target + title + tags + note) as u64
 }

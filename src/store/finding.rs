@@ -32,7 +32,7 @@ pub struct ToCount<T> {
 /// What a redirect needs of a row of `links`.
 macro_rules! target_columns {
     () => {
-        "links.id, owner_id, target_url, is_active, forward_query, expires_at, max_clicks, removed_status"
+        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status"
     };
 }
 
@@ -48,7 +48,7 @@ macro_rules! link_columns {
     () => {
         concat!(
             $crate::store::finding::target_columns!(),
-            ", short_code, title, tags, links.created_at, updated_at, ",
+            ", short_code, title, tags, note, links.created_at, updated_at, ",
             $crate::store::finding::has_parked!()
         )
     };
@@ -235,6 +235,8 @@ fn link(owner: UserId, row: &Row) -> Result<Link, StoreError> {
             expires_at: row.get("expires_at")?,
             max_clicks: row.get("max_clicks")?,
             forward_query: row.get("forward_query")?,
+            note: row.get("note")?,
+            noindex: row.get("noindex")?,
         },
         created_at,
         updated_at: updated_at.unwrap_or(created_at),
@@ -255,5 +257,6 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
         expires_at: row.get("expires_at")?,
         is_limited: max_clicks.is_some(),
         forward_query: row.get("forward_query")?,
+        noindex: row.get("noindex")?,
     })
 }

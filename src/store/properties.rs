@@ -7,7 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use super::StoreError;
-use crate::domain::{LinkProperties, MaxClicks, ShortCode, Timestamp, Title};
+use crate::domain::{LinkProperties, MaxClicks, PrivateNote, ShortCode, Timestamp, Title};
 
 /// Declares the columns: name, type in Postgres, the property, and its value for JSON. A property without a line does not compile.
 macro_rules! properties {
@@ -31,6 +31,8 @@ properties! {
     expires_at bigint: expires_at => expires_at.map(Timestamp::micros);
     max_clicks bigint: max_clicks => max_clicks.map(MaxClicks::number);
     forward_query boolean: forward_query => *forward_query;
+    note text: note => note.as_ref().map_or("", PrivateNote::as_str);
+    noindex boolean: noindex => *noindex;
 }
 
 /// The names of the columns.

@@ -84,6 +84,11 @@ pub struct FullLinkBody {
     pub max_clicks: Option<u64>,
     /// Whether a visitor's query is added to that of the target.
     pub forward_query: bool,
+    /// What the owner notes of it, for nobody else.
+    #[schema(required = true, example = "Printed on the flyers")]
+    pub note: Option<String>,
+    /// Whether search engines are asked not to list it.
+    pub noindex: bool,
 }
 
 impl FullLinkBody {
@@ -110,6 +115,8 @@ impl FullLinkBody {
             expires_at: properties.expires_at.as_ref().map(Timestamp::to_string),
             max_clicks: properties.max_clicks.map(MaxClicks::number),
             forward_query: properties.forward_query,
+            note: (properties.note.as_ref()).map(|note| note.as_str().to_owned()),
+            noindex: properties.noindex,
         }
     }
 }
@@ -139,6 +146,8 @@ pub const COLUMNS: &[Column] = &[
     column("expires_at", |link| text(link.expires_at.as_deref())),
     column("max_clicks", |link| number(link.max_clicks)),
     column("forward_query", |link| flag(link.forward_query)),
+    column("note", |link| text(link.note.as_deref())),
+    column("noindex", |link| flag(link.noindex)),
 ];
 
 const fn column(name: &'static str, cell: fn(&FullLinkBody) -> Cow<'_, str>) -> Column {

@@ -29,6 +29,12 @@ pub(in crate::cli) struct FieldArgs {
     /// Add the query of a visit to the target.
     #[arg(long)]
     forward_query: bool,
+    /// A note, which only you see.
+    #[arg(long)]
+    note: Option<String>,
+    /// Ask search engines not to list the link.
+    #[arg(long)]
+    noindex: bool,
 }
 
 /// What is taken away from a link.
@@ -50,6 +56,12 @@ pub(in crate::cli) struct ClearArgs {
     /// Leave the query of a visit out.
     #[arg(long, conflicts_with = "forward_query")]
     no_forward_query: bool,
+    /// Take its note away.
+    #[arg(long, conflicts_with = "note")]
+    no_note: bool,
+    /// Let search engines list the link.
+    #[arg(long, conflicts_with = "noindex")]
+    no_noindex: bool,
 }
 
 impl FieldArgs {
@@ -63,6 +75,8 @@ impl FieldArgs {
             title: FieldEdit::set_if(self.title),
             tags: FieldEdit::set_if(tags),
             forward_query: FieldEdit::set_if(self.forward_query.then_some(true)),
+            note: FieldEdit::set_if(self.note),
+            noindex: FieldEdit::set_if(self.noindex.then_some(true)),
             ..LinkFields::default()
         }
     }
@@ -79,6 +93,8 @@ impl FieldArgs {
             title: unless(cleared.no_title, given.title),
             tags: unless(cleared.no_tags, given.tags),
             forward_query: unless(cleared.no_forward_query, given.forward_query),
+            note: unless(cleared.no_note, given.note),
+            noindex: unless(cleared.no_noindex, given.noindex),
             ..given
         }
     }
@@ -110,6 +126,14 @@ pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()>
     }
     if link.forward_query {
         line(out, "query", &"a visit's query is added to the target")?;
+    }
+    if link.noindex {
+        line(out, "robots", &"search engines are asked not to list it")?;
+    }
+    let note = link.note.as_deref().unwrap_or_default();
+    for (number, text) in note.lines().enumerate() {
+        let name = if number == 0 { "note" } else { "" };
+        line(out, name, &harmless(text))?;
     }
     Ok(())
 }

@@ -55,6 +55,9 @@ impl From<LinkError> for ApiError {
             LinkError::Full(full) => full.into(),
             LinkError::QuotaReached(max) => Self::quota_reached(max),
             LinkError::CodeTaken => Self::conflict("custom_code: is taken"),
+            LinkError::CodeTooShort(least) => Self::invalid(format!(
+                "custom_code: must be at least {least} characters long"
+            )),
             LinkError::TargetRefused => {
                 Self::invalid("target_url: must not lead to a target that this service refuses")
             }

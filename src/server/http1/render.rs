@@ -18,9 +18,12 @@ use crate::http::{RequestId, RequestIds, security_header_lines};
 pub(in crate::server) struct FastPathRenderer {
     clock: Arc<dyn Clock>,
     rendered: Mutex<Rendered>,
-    /// What follows the location of a redirect.
-    after_location: &'static [u8],
 }
+
+/// What follows the location of a redirect: in general, and of a link that search engines are asked not to list.
+const AFTER_LOCATION: &[u8] = b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n";
+const AFTER_UNLISTED: &[u8] =
+    b"\r\ncache-control: private, no-store\r\nx-robots-tag: noindex\r\ncontent-length: 0\r\n";
 
 /// What one response leaves to the next one.
 #[derive(Default)]
@@ -40,23 +43,18 @@ pub(in crate::server) struct ResponseHeaders<'a> {
 }
 
 impl FastPathRenderer {
-    /// `noindex`: search engines are asked not to list short links.
-    pub(in crate::server) fn new(clock: Arc<dyn Clock>, noindex: bool) -> Self {
+    pub(in crate::server) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
             rendered: Mutex::default(),
-            after_location: if noindex {
-                b"\r\ncache-control: private, no-store\r\nx-robots-tag: noindex\r\ncontent-length: 0\r\n"
-            } else {
-                b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n"
-            },
         }
     }
 
-    /// Sends a redirect to `location`, and returns what `send` does.
+    /// Sends a redirect to `location`, and returns what `send` does. `noindex`: search engines are asked not to list the link.
     pub(in crate::server) fn redirect<T>(
         &self,
         location: &str,
+        noindex: bool,
         headers: &ResponseHeaders<'_>,
         send: impl FnOnce(&[u8]) -> T,
     ) -> T {
@@ -64,7 +62,11 @@ impl FastPathRenderer {
         let response = &mut rendered.response;
         response.extend_from_slice(b"HTTP/1.1 302 Found\r\nlocation: ");
         response.extend_from_slice(location.as_bytes());
-        response.extend_from_slice(self.after_location);
+        response.extend_from_slice(if noindex {
+            AFTER_UNLISTED
+        } else {
+            AFTER_LOCATION
+        });
         rendered.end_head(headers, &*self.clock);
         send(&rendered.response)
     }

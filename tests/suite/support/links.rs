@@ -10,11 +10,13 @@ pub(crate) fn fields() -> Vec<(&'static str, Value)> {
         ("title", json!("Spring säle")),
         ("tags", json!(["print", "north"])),
         ("forward_query", json!(true)),
+        ("note", json!("Räume, \"vormerken\"\nim Mai")),
+        ("noindex", json!(true)),
     ]
 }
 
 /// The same as arguments of `shunt shorten`, and the arguments of `shunt edit` that take them away.
-pub(crate) const ARGUMENTS: [&str; 9] = [
+pub(crate) const ARGUMENTS: [&str; 12] = [
     "--expiry",
     "30d",
     "--max-clicks",
@@ -24,13 +26,18 @@ pub(crate) const ARGUMENTS: [&str; 9] = [
     "--tag",
     "print",
     "--forward-query",
+    "--note",
+    "Printed",
+    "--noindex",
 ];
-pub(crate) const NO_ARGUMENTS: [&str; 5] = [
+pub(crate) const NO_ARGUMENTS: [&str; 7] = [
     "--no-expiry",
     "--no-max-clicks",
     "--no-title",
     "--no-tags",
     "--no-forward-query",
+    "--no-note",
+    "--no-noindex",
 ];
 
 /// A new link with all of these fields.
