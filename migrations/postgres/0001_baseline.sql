@@ -134,6 +134,10 @@ CREATE TABLE links (
     tags           text    NOT NULL DEFAULT '[]',
     -- Whether a visitor's query is added to that of the target.
     forward_query  boolean NOT NULL DEFAULT false,
+    -- What the owner notes of the link, for nobody else.
+    note           text    NOT NULL DEFAULT '',
+    -- Whether search engines are asked not to list the link.
+    noindex        boolean NOT NULL DEFAULT false,
     is_active      boolean NOT NULL DEFAULT true,
     created_at     bigint  NOT NULL,
     -- NULL: since the link was made.
@@ -154,11 +158,11 @@ CREATE TABLE links (
 CREATE VIEW live_links AS
     SELECT * FROM links WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
 
--- For people who look at rows by hand. The service does not read it.
+-- For people who look at rows by hand. The service does not read it. It leaves out the notes of owners.
 CREATE VIEW readable_links AS
     SELECT links.id, short_code, target_url, email AS owner, title, tags, is_active,
         to_timestamp(links.created_at / 1000000.0) AS created_at, to_timestamp(updated_at / 1000000.0) AS updated_at,
-        to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, removed_status,
+        to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, noindex, removed_status,
         to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url
     FROM links JOIN users ON users.id = owner_id;
 
@@ -246,7 +250,7 @@ BEGIN
 END
 $$;
 CREATE TRIGGER links_changed
-    AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status,
+    AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, noindex, removed_status,
         starts_at, fallback_url OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION link_changed();
 

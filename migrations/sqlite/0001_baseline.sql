@@ -92,6 +92,10 @@ CREATE TABLE links (
     tags           TEXT    NOT NULL DEFAULT '[]',
     -- Whether a visitor's query is added to that of the target.
     forward_query  INTEGER NOT NULL DEFAULT 0,
+    -- What the owner notes of the link, for nobody else.
+    note           TEXT    NOT NULL DEFAULT '',
+    -- Whether search engines are asked not to list the link.
+    noindex        INTEGER NOT NULL DEFAULT 0,
     is_active      INTEGER NOT NULL DEFAULT 1 CHECK (is_active IN (0, 1)),
     created_at     INTEGER NOT NULL,
     -- NULL: since the link was made.
@@ -166,7 +170,7 @@ CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes;
 -- Whoever changes or deletes a link, also by hand, tells the service through the outbox. The code of a deleted link is
 -- retired, whoever deleted the link or its owner; that of a removed link has no owner any more.
 CREATE TRIGGER link_changed
-AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, removed_status,
+AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, noindex, removed_status,
         starts_at, fallback_url ON links
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (old.short_code);

@@ -16,7 +16,7 @@ use crate::wire::BulkObject;
 /// Links of one call at most.
 const MAX_LINKS: usize = MAX_BULK as usize;
 
-/// Bytes of one link, all of whose fields take a third of this with every character escaped. Its text is parsed as a whole, and values
+/// Bytes of one link: all of its fields take less with every character escaped. Its text is parsed as a whole, and values
 /// take more memory than their text.
 const MAX_OBJECT: usize = 64 * 1024;
 

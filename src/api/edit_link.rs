@@ -109,7 +109,13 @@ mod tests {
     }
 
     fn before() -> impl Strategy<Value = LinkProperties> {
-        any_properties(["https://[a-z]{1,5}\\.example/", "[a-z]{1,9}", "[a-c]"], 9)
+        let texts = [
+            "https://[a-z]{1,5}\\.example/",
+            "[a-z]{1,9}",
+            "[a-c]",
+            "[a-z\n]{1,9}",
+        ];
+        any_properties(texts, 9)
     }
 
     /// As a response shows them.

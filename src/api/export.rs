@@ -170,11 +170,20 @@ mod tests {
     fn properties() -> impl Strategy<Value = LinkProperties> {
         let target = "https://[a-z]{1,5}\\.example/[!-~é]{0,9}";
         let title = "['=+@,\";\\- ]{0,3}[^\\p{Cc}]{1,9}";
-        any_properties([target, title, "['=+@\\-]{0,2}[^\\p{Cc},]{0,9}"], 1 << 53)
+        let tag = "['=+@\\-]{0,2}[^\\p{Cc},]{0,9}";
+        any_properties(
+            [
+                target,
+                title,
+                tag,
+                "['=+@,\";\\- \n]{0,5}[^\\p{Cc}]{0,9}\n?",
+            ],
+            1 << 53,
+        )
     }
 
     fn links() -> impl Strategy<Value = Vec<(Link, u64)>> {
-        let link = ("[A-Za-z0-9_-]{4,12}", properties(), 0..1_u64 << 53);
+        let link = ("[A-Za-z0-9_-]{1,12}", properties(), 0..1_u64 << 53);
         let link = link.prop_map(|(code, properties, clicks)| {
             let link = Link {
                 id: LinkId::parse(7).unwrap(),

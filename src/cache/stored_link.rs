@@ -101,7 +101,7 @@ mod tests {
             id in 0..=LinkId::LAST.number(),
             owner in 1..i64::MAX,
             is_active in any::<bool>(),
-            options in "l?q?",
+            options in "l?q?n?",
             removed in option::of(prop_oneof![Just(RemovalStatus::Gone), Just(RemovalStatus::LegalReasons)]),
             end in option::of(0..4_000_000_000_000_000_i64),
             path in "[!-~]{0,50}",
@@ -135,7 +135,7 @@ mod tests {
 
         #[test]
         fn any_other_text_is_a_miss(
-            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [0-9+-]{1,20} [aigb1][lq]{0,2} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}( (-|[0-9]{1,3}) (-|https://[a-c]{0,3}))?"],
+            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [0-9+-]{1,20} [aigb1][lqn]{0,3} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}( (-|[0-9]{1,3}) (-|https://[a-c]{0,3}))?"],
         ) {
             if let Some(link) = decode(&stored, "first", Shard::ONLY) {
                 prop_assert_eq!(link.click().link(), link.id);

@@ -276,9 +276,9 @@ pub struct Config {
     #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
     pub limit_create: u32,
     /// What an address may add to the database per day (UTC), with all its accounts, by links that it creates or lets grow:
-    /// target, title and tags of each link, and 256 bytes. 0, or `LIMIT_CREATE` 0: no limit.
+    /// target, title, tags and note of each link, and 256 bytes. 0, or `LIMIT_CREATE` 0: no limit.
     ///
-    /// 128 MiB are some 350,000 ordinary links, or 10,000 links of the greatest length. Each instance after the first may let a
+    /// 128 MiB are some 350,000 ordinary links, or 8,000 links of the greatest length. Each instance after the first may let a
     /// 64th more through.
     #[arg(long, env = "LIMIT_CREATE_DAY_MIB", value_name = "MIB")]
     #[arg(default_value = "128", value_parser = mebibytes(0..=1_048_576))]
@@ -295,6 +295,11 @@ pub struct Config {
     #[arg(long, env = "CODE_LENGTH", value_name = "N")]
     #[arg(default_value = "7", value_parser = number(4..=32_usize))]
     pub code_length: usize,
+    /// Fewest characters of a code that an owner chooses. Administrators, and everybody who imports links, may choose shorter
+    /// codes.
+    #[arg(long, env = "CUSTOM_CODE_MIN", value_name = "N")]
+    #[arg(default_value = "4", value_parser = number(1..=32_usize))]
+    pub custom_code_min: usize,
     /// Links that an account may have; more links are refused with 403. 0: no limit.
     #[arg(long, env = "LINKS_PER_ACCOUNT", value_name = "N")]
     #[arg(default_value = "100000", value_parser = number(0..=1_000_000_000_000_u64))]

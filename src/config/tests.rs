@@ -64,6 +64,10 @@ fn a_wrong_setting_is_named_with_its_remedy() {
             "--code-length=3",
             "CODE_LENGTH: must be a whole number from 4 to 32, not `3`",
         ),
+        (
+            "--custom-code-min=0",
+            "CUSTOM_CODE_MIN: must be a whole number from 1 to 32, not `0`",
+        ),
         ("--redis-url=http://localhost", "REDIS_URL: "),
         ("--redis-url=redis://a,b", "REDIS_URL: "),
         (

@@ -90,28 +90,25 @@ pub fn code_length(shortest: usize, in_use: u64) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCustomCode {
     /// Another length, or other characters.
-    #[error("custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _")]
+    #[error("custom_code: must be 1 to 64 of the characters A-Z a-z 0-9 - _")]
     Shape,
     /// A word of the service's own addresses.
     #[error("custom_code: is a word that this service uses itself; choose another")]
     Reserved,
 }
 
-/// A code that an owner chose: 4 to 64 of `A-Z a-z 0-9 - _`, and no word of the service itself.
+/// A code that an owner chose: 1 to 64 of `A-Z a-z 0-9 - _`, and no word of the service itself. How short it may be depends on
+/// who asks for it: `links::LinkService` knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomCode(ShortCode);
 
 impl CustomCode {
-    /// Shorter codes may be drawn, and may be words of pages to come.
-    const MIN_LENGTH: usize = 4;
-
     /// Checks a code; `is_reserved` says which words are reserved.
     ///
     /// # Errors
     /// [`InvalidCustomCode`] says which rule it breaks.
     pub fn parse(raw: &str, is_reserved: impl Fn(&str) -> bool) -> Result<Self, InvalidCustomCode> {
-        let code = ShortCode::parse(raw).filter(|code| code.as_str().len() >= Self::MIN_LENGTH);
-        let code = code.ok_or(InvalidCustomCode::Shape)?;
+        let code = ShortCode::parse(raw).ok_or(InvalidCustomCode::Shape)?;
         if is_reserved(code.as_str()) {
             return Err(InvalidCustomCode::Reserved);
         }
@@ -184,7 +181,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_custom_code_is_kept_as_given_or_refused(raw in "[A-Za-z0-9_-]{0,70}|.{0,10}") {
-            let fits = ShortCode::parse(&raw).is_some() && raw.len() >= 4;
+            let fits = ShortCode::parse(&raw).is_some();
             match CustomCode::parse(&raw, |word| word == "docs") {
                 Ok(code) => prop_assert_eq!(code.as_code().as_str(), raw),
                 Err(InvalidCustomCode::Reserved) => prop_assert_eq!(raw, "docs"),

@@ -173,6 +173,8 @@ pub struct LinkTarget {
     pub starts_at: Option<Timestamp>,
     /// Where visitors are sent before its start, after its end, and once its clicks are used up.
     pub fallback: Option<TargetUrl>,
+    /// Whether search engines are asked not to list it.
+    pub noindex: bool,
 }
 
 impl LinkTarget {
@@ -190,6 +192,7 @@ impl LinkTarget {
             forward_query: false,
             starts_at: None,
             fallback: None,
+            noindex: false,
         }
     }
 
@@ -205,6 +208,7 @@ impl LinkTarget {
         RedirectOptions {
             is_limited: self.is_limited,
             forward_query: self.forward_query,
+            noindex: self.noindex,
         }
     }
 }
@@ -215,6 +219,8 @@ pub struct RedirectOptions {
     /// Whether the database grants each click.
     pub is_limited: bool,
     forward_query: bool,
+    /// Whether search engines are asked not to list the link.
+    pub noindex: bool,
 }
 
 impl RedirectOptions {
@@ -235,15 +241,20 @@ impl RedirectOptions {
         let options = Self {
             is_limited: has('l'),
             forward_query: has('q'),
+            noindex: has('n'),
         };
         letters.is_empty().then_some(options)
     }
 }
 
 impl Display for RedirectOptions {
-    /// A letter for each: `l` (limited), `q` (a visitor's query is added).
+    /// A letter for each: `l` (limited), `q` (a visitor's query is added), `n` (search engines are asked not to list it).
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        let letters = [(self.is_limited, "l"), (self.forward_query, "q")];
+        let letters = [
+            (self.is_limited, "l"),
+            (self.forward_query, "q"),
+            (self.noindex, "n"),
+        ];
         let mut set = letters.iter().filter(|(is_set, _)| *is_set);
         set.try_for_each(|(_, letter)| formatter.write_str(letter))
     }

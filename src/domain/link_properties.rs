@@ -1,6 +1,8 @@
 //! What an owner may set of a link, and change later.
 
-use super::{FieldEdit, InvalidProperty, MaxClicks, Tags, TargetUrl, Timestamp, Title};
+use super::{
+    FieldEdit, InvalidProperty, MaxClicks, PrivateNote, Tags, TargetUrl, Timestamp, Title,
+};
 
 /// What an owner sets of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,10 @@ pub struct LinkProperties {
     pub starts_at: Option<Timestamp>,
     /// Where visitors are sent before the start, after the end, and once the clicks are used up.
     pub fallback: Option<TargetUrl>,
+    /// What the owner notes of the link, for nobody else.
+    pub note: Option<PrivateNote>,
+    /// Whether search engines are asked not to list the link.
+    pub noindex: bool,
 }
 
 impl LinkProperties {
@@ -39,6 +45,8 @@ impl LinkProperties {
             forward_query: false,
             starts_at: None,
             fallback: None,
+            note: None,
+            noindex: false,
         }
     }
 
@@ -67,6 +75,8 @@ impl LinkProperties {
             forward_query,
             starts_at,
             fallback,
+            note,
+            noindex,
         } = self;
         let target = target.as_str();
         let title = title.as_ref().map_or("", Title::as_str);
@@ -74,8 +84,9 @@ impl LinkProperties {
         let max = max_clicks.map(MaxClicks::number);
         let start = starts_at.map(Timestamp::micros);
         let fallback = fallback.as_ref().map_or("", TargetUrl::as_str);
-        let texts = format!("{target}\0{title}\0{tags}\0{fallback}");
-        let flags = format!("{is_active}\0{forward_query}");
+        let note = note.as_ref().map_or("", PrivateNote::as_str);
+        let texts = format!("{target}\0{title}\0{tags}\0{fallback}\0{note}");
+        let flags = format!("{is_active}\0{forward_query}\0{noindex}");
         format!("{texts}\0{flags}\0{start:?}\0{end:?}\0{max:?}").into()
     }
 }
@@ -101,6 +112,10 @@ pub struct LinkEdit {
     pub starts_at: FieldEdit<Timestamp>,
     /// Another fallback, or no fallback.
     pub fallback: FieldEdit<TargetUrl>,
+    /// A new note, or no note.
+    pub note: FieldEdit<PrivateNote>,
+    /// Whether search engines are asked not to list the link.
+    pub noindex: Option<bool>,
 }
 
 impl LinkEdit {
@@ -123,6 +138,8 @@ impl LinkEdit {
             forward_query: edit.forward_query.unwrap_or(to.forward_query),
             starts_at: edit.starts_at.apply(to.starts_at.as_ref()),
             fallback: edit.fallback.apply(to.fallback.as_ref()),
+            note: edit.note.apply(to.note.as_ref()),
+            noindex: edit.noindex.unwrap_or(to.noindex),
         };
         properties.checked()
     }
@@ -155,19 +172,19 @@ impl TagEdit {
 /// Any properties, with texts like these and numbers below this one.
 #[cfg(test)]
 pub(crate) fn any_properties(
-    [target, title, tag]: [&'static str; 3],
+    [target, title, tag, note]: [&'static str; 4],
     below: u64,
 ) -> impl proptest::strategy::Strategy<Value = LinkProperties> {
     use proptest::collection::vec;
     use proptest::option::of;
     use proptest::prelude::*;
 
-    let texts = (target, of(title), vec(tag, 0..4), of(target));
+    let texts = (target, of(title), vec(tag, 0..4), of(target), of(note));
     let moment = || of(0..below.cast_signed());
     let numbers = (moment(), moment(), of(1..below));
-    let flags = any::<(bool, bool)>();
+    let flags = any::<(bool, bool, bool)>();
     (texts, numbers, flags).prop_map(
-        |((target, title, tags, fallback), (start, end, max), flags)| LinkProperties {
+        |((target, title, tags, fallback, note), (start, end, max), flags)| LinkProperties {
             target: TargetUrl::from_stored(&target),
             is_active: flags.0,
             title: title.and_then(|title| Title::parse(&title).unwrap()),
@@ -179,6 +196,8 @@ pub(crate) fn any_properties(
                 .filter(|start| end.is_none_or(|end| *start < end))
                 .and_then(Timestamp::from_micros),
             fallback: fallback.map(|fallback| TargetUrl::from_stored(&fallback)),
+            note: note.and_then(|note| PrivateNote::parse(&note).unwrap()),
+            noindex: flags.2,
         },
     )
 }
@@ -191,7 +210,13 @@ mod tests {
 
     /// So few that they are often equal.
     fn few() -> impl Strategy<Value = LinkProperties> {
-        any_properties(["https://[ab]\\.example/", "[ab]{0,2}", "[ab]{0,2}"], 3)
+        let texts = [
+            "https://[ab]\\.example/",
+            "[ab]{0,2}",
+            "[ab]{0,2}",
+            "[a\n]{0,2}",
+        ];
+        any_properties(texts, 3)
     }
 
     #[test]

@@ -15,6 +15,12 @@ pub enum InvalidProperty {
     /// A control character in a title.
     #[error("title: must not contain control characters")]
     ControlInTitle,
+    /// A note of over 2,000 characters.
+    #[error("note: must be at most 2000 characters long")]
+    LongNote,
+    /// A control character in a note.
+    #[error("note: must not contain control characters other than line breaks")]
+    ControlInNote,
     /// More than 20 tags.
     #[error("tags: must be at most 20")]
     ManyTags,
@@ -60,6 +66,41 @@ impl Title {
     }
 
     /// The title as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What an owner notes of a link for itself: 1 to 2,000 characters in any number of lines, without other control characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrivateNote(Box<str>);
+
+impl PrivateNote {
+    const MAX_CHARS: usize = 2_000;
+
+    /// An empty note means no note. Forms and some systems end lines with `\r\n` or `\r`: here they end with `\n`.
+    ///
+    /// # Errors
+    /// [`InvalidProperty`] says which rule it breaks.
+    pub fn parse(raw: &str) -> Result<Option<Self>, InvalidProperty> {
+        let note = raw.replace("\r\n", "\n").replace('\r', "\n");
+        if note.chars().any(|char| char.is_control() && char != '\n') {
+            return Err(InvalidProperty::ControlInNote);
+        }
+        if note.chars().count() > Self::MAX_CHARS {
+            return Err(InvalidProperty::LongNote);
+        }
+        Ok(Self::from_stored(&note))
+    }
+
+    /// A note from the database; an empty note means no note.
+    #[must_use]
+    pub fn from_stored(raw: &str) -> Option<Self> {
+        (!raw.is_empty()).then(|| Self(raw.into()))
+    }
+
+    /// The note as it was given, but for the ends of its lines.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -219,6 +260,13 @@ mod tests {
         assert_eq!(Title::parse(&long), Err(InvalidProperty::LongTitle));
         assert!(Title::parse(&long[2..]).is_ok());
         assert_eq!(Title::parse("a\nb"), Err(InvalidProperty::ControlInTitle));
+        let long = "\u{1f600}".repeat(2_001);
+        assert_eq!(PrivateNote::parse(&long), Err(InvalidProperty::LongNote));
+        assert!(PrivateNote::parse(&long[4..]).is_ok());
+        for control in ["a\tb", "a\0", "\u{1b}", "\u{85}"] {
+            let refused = PrivateNote::parse(control);
+            assert_eq!(refused, Err(InvalidProperty::ControlInNote));
+        }
         let many = (0..21).map(|number| number.to_string());
         let many: Vec<_> = many.collect();
         let all = || many.iter().map(String::as_str);
@@ -245,6 +293,17 @@ mod tests {
         fn a_title_is_kept_as_given_or_refused(raw in "\\PC{0,210}|.{0,20}") {
             if let Ok(title) = Title::parse(&raw) {
                 prop_assert_eq!(title.as_ref().map_or("", Title::as_str), raw);
+            }
+        }
+
+        #[test]
+        fn a_note_is_kept_as_given_but_for_the_ends_of_its_lines_or_refused(raw in "[a\r\n]{0,9}|\\PC{0,210}|.{0,20}") {
+            if let Ok(note) = PrivateNote::parse(&raw) {
+                let note = note.as_ref().map_or("", PrivateNote::as_str);
+                let lines = |text: &str| text.replace("\r\n", "\n").replace('\r', "\n");
+                prop_assert_eq!(note, lines(&raw));
+                let again = PrivateNote::parse(note).unwrap();
+                prop_assert_eq!(again.as_ref().map_or("", PrivateNote::as_str), note);
             }
         }
 

@@ -6,6 +6,7 @@
 mod api_key;
 mod audit;
 mod blocklist;
+mod campaign;
 mod click_class;
 mod code;
 mod email;
@@ -42,6 +43,7 @@ mod zone;
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
 pub use blocklist::{Blocklist, CurrentBlocklist, InvalidBlocklist, InvalidEntry};
+pub use campaign::{Campaign, InvalidCampaign};
 pub use click_class::{ClickClass, Dimension, Filter};
 pub use code::{CustomCode, InvalidCustomCode, ShortCode, code_length};
 pub use email::{EmailAddress, InvalidEmail};
@@ -56,7 +58,8 @@ pub(crate) use link_properties::any_properties;
 pub use link_properties::{LinkEdit, LinkProperties, TagEdit};
 pub use link_state::{Foreseen, LinkState, NotFollowed};
 pub use link_values::{
-    InvalidNumber, InvalidProperty, MaxClicks, StartingClicks, Tags, Title, WholeNumber,
+    InvalidNumber, InvalidProperty, MaxClicks, PrivateNote, StartingClicks, Tags, Title,
+    WholeNumber,
 };
 pub use location::{Location, LocationTooLong};
 pub use named_user::NamedUser;

@@ -11,7 +11,7 @@ use super::location::{Location, authority};
 use super::target_network::Network;
 
 /// Longest target, in bytes (contract).
-const MAX_LENGTH: usize = 2048;
+pub(super) const MAX_LENGTH: usize = 2048;
 
 /// An absolute `http` or `https` URL that may be shortened, exactly as it was given.
 #[derive(Clone, PartialEq, Eq)]

@@ -91,6 +91,8 @@ pub struct LinkService {
     pub own_host: OwnHost,
     /// How long new codes are.
     pub code_length: CodeLength,
+    /// Fewest characters of a code that an owner chooses for a single link, unless the owner is an administrator.
+    pub custom_code_min: usize,
     /// Whether a word is reserved for paths of the service, now or later: no drawn code is such a word.
     pub is_reserved: fn(&str) -> bool,
     /// Gives new links their time.
@@ -116,6 +118,10 @@ pub enum LinkError {
     #[error("the code is taken")]
     CodeTaken,
     /// The URL in this field is on a host that administrators removed, or on the blocklist.
+    /// The code that the owner chose is shorter than owners may choose: it must have this many characters.
+    #[error("the code is shorter than {0} characters")]
+    CodeTooShort(usize),
+    /// The target is on a host that administrators removed, or on the blocklist.
     #[error("no link may lead to this target")]
     TargetRefused(&'static str),
     /// A new link may not have ended already.

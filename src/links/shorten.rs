@@ -6,7 +6,9 @@ use ring::digest::{Context, Digest, SHA256};
 
 use super::refused::Leads;
 use super::{CountedLink, LinkError, LinkService};
-use crate::domain::{Link, LinkProperties, LinkRequest, Principal, ShortCode, Timestamp};
+use crate::domain::{
+    CustomCode, Link, LinkProperties, LinkRequest, Principal, ShortCode, Timestamp,
+};
 use crate::limits::{Action, Daily};
 use crate::store::{CreateLinkError, CreatedLink, IdempotentRequest, NewLink, UsedKey};
 use crate::telemetry::metrics::LIMIT_HITS;
@@ -129,6 +131,8 @@ impl LinkService {
         address: &str,
     ) -> Result<CountedLink, LinkError> {
         let now = self.clock.now();
+        self.check_length(owner, request.custom_code.as_ref())
+            .await?;
         if request.has_ended(now) {
             return Err(LinkError::EndsInPast);
         }
@@ -217,6 +221,28 @@ impl LinkService {
     /// The address of a client, where links keep it.
     pub(super) fn kept_address<'a>(&self, address: &'a str) -> Option<&'a str> {
         Some(address).filter(|_| self.audit_days > 0)
+    }
+
+    /// Fails if a single link may not have a code so short. Imports make many links at once, and are not asked.
+    async fn check_length(
+        &self,
+        owner: Principal,
+        code: Option<&CustomCode>,
+    ) -> Result<(), LinkError> {
+        let least = self.shortest_code(false);
+        let is_short = |code: &CustomCode| code.as_code().as_str().len() < least;
+        if !code.is_some_and(is_short) || self.store.is_admin(owner).await? == Some(true) {
+            return Ok(());
+        }
+        // An account that is gone is refused as such.
+        let user = self.store.user(owner).await?;
+        Err(user.map_or(LinkError::OwnerGone, |_| LinkError::CodeTooShort(least)))
+    }
+
+    /// The fewest characters of a code that an owner may choose for a single link.
+    #[must_use]
+    pub fn shortest_code(&self, is_admin: bool) -> usize {
+        if is_admin { 1 } else { self.custom_code_min }
     }
 
     pub(super) fn draw_code(&self) -> Result<ShortCode, LinkError> {

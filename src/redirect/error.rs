@@ -83,7 +83,7 @@ impl RedirectError {
             (Some(location), Some(why)) => Self::Fallback(Fallback {
                 location: Arc::clone(location),
                 why,
-                noindex: false,
+                noindex: link.options.noindex,
             }),
             _ => why.into(),
         }
@@ -102,7 +102,7 @@ impl RedirectError {
     pub(super) fn with_noindex(self, noindex: bool) -> Self {
         match self {
             Self::Fallback(fallback) => Self::Fallback(Fallback {
-                noindex,
+                noindex: noindex || fallback.noindex,
                 ..fallback
             }),
             error => error,

@@ -15,6 +15,7 @@ pub struct Redirected {
     kind: VisitKind,
     /// The location with the visitor's query.
     forwarded: Option<Location>,
+    /// Whether search engines are asked not to list any short link.
     noindex: bool,
 }
 
@@ -81,7 +82,7 @@ impl Redirected {
     /// Whether search engines are asked not to list the short link.
     #[must_use]
     pub fn noindex(&self) -> bool {
-        self.noindex
+        self.noindex || self.link.options.noindex
     }
 
     /// Adds the query of the visitor's request to the location, if the link forwards it.

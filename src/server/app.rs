@@ -192,6 +192,7 @@ impl App {
             long_pages: turns_of_long_pages(),
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
+            custom_code_min: config.custom_code_min,
             own_host: (base_url.own_host().clone()).with_private_refused(config.private_targets),
             is_reserved: paths::is_reserved,
             clock: Arc::clone(&clock),

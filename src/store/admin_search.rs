@@ -1,6 +1,6 @@
 //! What administrators search: links of all accounts, and accounts.
 
-use super::scanned::{IN_ONE_TEXT, LINK_TEXT, scanned};
+use super::scanned::{IN_ONE_TEXT, SEEN_TEXT, scanned};
 use super::sql::{Query, Row, query};
 use super::{ScannedLinks, Store, StoreError};
 use crate::domain::{NewestWanted, SeenLink, SeenUser};
@@ -20,7 +20,7 @@ impl Store {
                      SELECT id FROM own WHERE id < $1 ORDER BY id DESC LIMIT {limit}) ORDER BY id DESC"
             ),
         };
-        let links = format!("SELECT id AS key, id, {LINK_TEXT} AS text FROM links WHERE {links}");
+        let links = format!("SELECT id AS key, id, {SEEN_TEXT} AS text FROM links WHERE {links}");
         self.scan_seen(&links, wanted).await
     }
 

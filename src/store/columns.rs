@@ -3,8 +3,8 @@
 use super::StoreError;
 use super::sql::{Column, Row};
 use crate::domain::{
-    EmailAddress, KeyName, LinkId, MaxClicks, RemovalId, RemovalStatus, Scope, ShortCode, Tags,
-    TargetUrl, Timestamp, Title, TokenKey, UserId,
+    EmailAddress, KeyName, LinkId, MaxClicks, PrivateNote, RemovalId, RemovalStatus, Scope,
+    ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
 /// A column of a type that is kept as another one.
@@ -52,6 +52,14 @@ impl Column for Option<Title> {
     fn read(row: &Row, name: &str) -> Result<Self, StoreError> {
         let title: String = row.get(name)?;
         Ok(Title::from_stored(&title))
+    }
+}
+
+/// An empty text is stored for a link without a note.
+impl Column for Option<PrivateNote> {
+    fn read(row: &Row, name: &str) -> Result<Self, StoreError> {
+        let note: String = row.get(name)?;
+        Ok(PrivateNote::from_stored(&note))
     }
 }
 

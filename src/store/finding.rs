@@ -32,7 +32,7 @@ pub struct ToCount<T> {
 /// What a redirect needs of a row of `links`.
 macro_rules! target_columns {
     () => {
-        "links.id, owner_id, target_url, is_active, forward_query, expires_at, max_clicks, removed_status, starts_at, fallback_url"
+        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url"
     };
 }
 
@@ -48,7 +48,7 @@ macro_rules! link_columns {
     () => {
         concat!(
             $crate::store::finding::target_columns!(),
-            ", short_code, title, tags, links.created_at, updated_at, ",
+            ", short_code, title, tags, note, links.created_at, updated_at, ",
             $crate::store::finding::has_parked!()
         )
     };
@@ -237,6 +237,8 @@ fn link(owner: UserId, row: &Row) -> Result<Link, StoreError> {
             forward_query: row.get("forward_query")?,
             starts_at: row.get("starts_at")?,
             fallback: row.get("fallback_url")?,
+            note: row.get("note")?,
+            noindex: row.get("noindex")?,
         },
         created_at,
         updated_at: updated_at.unwrap_or(created_at),
@@ -259,5 +261,6 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
         forward_query: row.get("forward_query")?,
         starts_at: row.get("starts_at")?,
         fallback: row.get("fallback_url")?,
+        noindex: row.get("noindex")?,
     })
 }

@@ -7,7 +7,9 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use super::StoreError;
-use crate::domain::{LinkProperties, MaxClicks, ShortCode, TargetUrl, Timestamp, Title};
+use crate::domain::{
+    LinkProperties, MaxClicks, PrivateNote, ShortCode, TargetUrl, Timestamp, Title,
+};
 
 /// Declares the columns: name, type in Postgres, the property, and its value for JSON. A property without a line does not compile.
 macro_rules! properties {
@@ -33,6 +35,8 @@ properties! {
     forward_query boolean: forward_query => *forward_query;
     starts_at bigint: starts_at => starts_at.map(Timestamp::micros);
     fallback_url text: fallback => fallback.as_ref().map(TargetUrl::as_str);
+    note text: note => note.as_ref().map_or("", PrivateNote::as_str);
+    noindex boolean: noindex => *noindex;
 }
 
 /// The names of the columns.

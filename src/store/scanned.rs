@@ -3,7 +3,7 @@
 use tokio::task::yield_now;
 
 use super::{Position, ScannedLinks, StoreError, ToCount, WrittenClicks};
-use crate::domain::{Link, LinkFilter, LinkId, SearchText, Title};
+use crate::domain::{Link, LinkFilter, LinkId, PrivateNote, SearchText, Title};
 
 /// Text that is looked through without a pause: some tenths of a millisecond.
 const BYTES_AT_ONCE: usize = 64 << 10;
@@ -17,9 +17,12 @@ const ROW: char = '\u{1e}';
 pub(super) const IN_ONE_TEXT: &str =
     "SELECT string_agg(key || '\u{1f}' || id || '\u{1f}' || text, '\u{1e}') AS found FROM";
 
-/// All of a link that a text is looked for in.
-pub(super) const LINK_TEXT: &str =
+/// All of a link that administrators look for a text in.
+pub(super) const SEEN_TEXT: &str =
     "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title";
+
+/// All of a link that its owner looks for a text in.
+pub(super) const LINK_TEXT: &str = "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || links.note";
 
 /// The rows that a database looked at: of each its key, its number and, if it has all that the database looks for, its text.
 /// `limit` is how many rows were asked for.
@@ -77,7 +80,7 @@ fn unexpected() -> StoreError {
     StoreError::Unexpected("a row that was looked at has other fields".into())
 }
 
-/// Those links that have the text of a filter in code, target or title.
+/// Those links that have the text of a filter in code, target, title or note.
 pub(super) async fn with_text(
     mut read: ToCount<Vec<Link>>,
     filter: &LinkFilter,
@@ -88,9 +91,10 @@ pub(super) async fn with_text(
     let mut finder = text.finder();
     let mut pauses = Pauses::default();
     for link in std::mem::take(&mut read.value) {
-        let (target, title) = (&link.properties.target, &link.properties.title);
-        let title = title.as_ref().map_or("", Title::as_str);
-        let fields = [link.code.as_str(), target.as_str(), title].join("\u{1f}");
+        let properties = &link.properties;
+        let title = properties.title.as_ref().map_or("", Title::as_str);
+        let note = properties.note.as_ref().map_or("", PrivateNote::as_str);
+        let fields = [link.code.as_str(), properties.target.as_str(), title, note].join("\u{1f}");
         if finder.is_in(&fields) {
             read.value.push(link);
         }

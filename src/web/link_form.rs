@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::StatusCode;
 
 use super::form::{Form, moment};
-use crate::domain::{FieldEdit, Link, LinkEdit, LinkRequest, LinkStatus, OwnHost};
+use crate::domain::{Campaign, FieldEdit, Link, LinkEdit, LinkRequest, LinkStatus, OwnHost};
 use crate::http::ApiError;
 use crate::http::paths::is_reserved;
 use crate::wire::{COLUMNS, DocumentKind, Field, FullLinkBody, LinkFields, Value};
@@ -50,7 +50,7 @@ impl LinkForm {
         }
     }
 
-    /// What was sent.
+    /// What was sent, with the parameters of a campaign if the form has them.
     pub(super) fn sent(form: &Form) -> Self {
         let text = |field: &'static Field| {
             let name = field.name;
@@ -62,10 +62,22 @@ impl LinkForm {
             };
             (name, text)
         };
+        let campaign = Campaign::NAMES.map(|name| (name, form.get(name).trim().to_owned()));
         Self {
-            texts: DocumentKind::Form.fields().map(text).collect(),
+            texts: DocumentKind::Form
+                .fields()
+                .map(text)
+                .chain(campaign)
+                .collect(),
             fault: None,
         }
+    }
+
+    /// Whether a parameter of a campaign was entered.
+    pub(super) fn has_campaign(&self) -> bool {
+        Campaign::NAMES
+            .iter()
+            .any(|name| !self.text(name).is_empty())
     }
 
     /// The text of a field.
@@ -99,10 +111,14 @@ impl LinkForm {
         }
     }
 
-    /// A new link, which is active.
+    /// A new link, which is active. Its target has the parameters of the campaign.
     pub(super) fn request(&self, own_host: &OwnHost) -> Result<LinkRequest, ApiError> {
         let mut fields = self.fields()?;
         fields.is_active = FieldEdit::Keep;
+        let campaign = Campaign::parse(|name| self.text(name));
+        let target = campaign.and_then(|campaign| campaign.added_to(self.text("target_url")));
+        let target = target.map_err(|why| ApiError::invalid(why.to_string()))?;
+        fields.target_url = FieldEdit::Set(target.into_owned());
         let request = fields.request(own_host, is_reserved);
         request.map_err(ApiError::invalid)
     }

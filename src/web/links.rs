@@ -65,6 +65,9 @@ struct NewLinkPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     form: LinkForm,
+    /// What a code may be, for the person and for the browser.
+    code_hint: String,
+    code_rules: String,
 }
 
 pub(super) async fn overview(
@@ -129,14 +132,16 @@ async fn listed(
 }
 
 pub(super) async fn new(
+    State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
     signed_in: SignedIn,
 ) -> Result<Response, ApiError> {
-    new_page(&site, &signed_in, LinkForm::default(), None)
+    new_page(&links, &site, &signed_in, LinkForm::default(), None)
 }
 
 /// The same, with what was entered in the form that has only the target.
 pub(super) async fn new_with(
+    State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
     signed_in: SignedIn,
     form: Form,
@@ -144,21 +149,29 @@ pub(super) async fn new_with(
     let checked = signed_in.check_session(&site, &form)?;
     let fields = LinkForm::sent(&form);
     match checked {
-        Ok(()) => new_page(&site, &signed_in, fields, None),
-        Err(error) => new_page(&site, &signed_in, fields.refused(&error), Some(&error)),
+        Ok(()) => new_page(&links, &site, &signed_in, fields, None),
+        Err(error) => {
+            let form = fields.refused(&error);
+            new_page(&links, &site, &signed_in, form, Some(&error))
+        }
     }
 }
 
 fn new_page(
+    links: &LinkService,
     site: &Site,
     signed_in: &SignedIn,
     form: LinkForm,
     refusal: Option<&ApiError>,
 ) -> Result<Response, ApiError> {
+    let owner = signed_in.owner();
+    let least = links.shortest_code(owner.is_admin);
     let page = NewLinkPage {
-        frame: Frame::own(site, signed_in.owner()),
-        csrf: signed_in.owner().csrf,
+        frame: Frame::own(site, owner),
+        csrf: owner.csrf,
         form,
+        code_hint: format!("{least} to 64 characters of A–Z a–z 0–9 - _; empty: a random code"),
+        code_rules: format!("minlength={least} maxlength=64 spellcheck=false autocapitalize=none"),
     };
     match refusal {
         Some(error) => refused_page(error, &page),
@@ -184,7 +197,10 @@ pub(super) async fn make(
     match made.await {
         Ok(made) => Ok(see_other(&format!("/app/links/{}?new=1", made.link.code))),
         Err(error) if error.is_failure() => Err(error),
-        Err(error) => new_page(&site, &signed_in, fields.refused(&error), Some(&error)),
+        Err(error) => {
+            let form = fields.refused(&error);
+            new_page(&links, &site, &signed_in, form, Some(&error))
+        }
     }
 }
 

@@ -88,6 +88,13 @@ pub struct WebState {
 
 /// All pages. The caller puts the layers of every response around them.
 pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router {
+    // A form percent-encodes its texts, each byte as three.
+    let link_form = || {
+        Extension(BodyLimits {
+            bytes: 3 * guards.max_body_bytes,
+            timeout: guards.body_timeout,
+        })
+    };
     Router::new()
         .route("/app", get(links::overview))
         .route("/app/account", get(account::show))
@@ -131,8 +138,14 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
                 .post(import::import)
                 .layer(Extension(import::LIMITS)),
         )
-        .route("/app/links", get(links::list).post(links::make))
-        .route("/app/links/new", get(links::new).post(links::new_with))
+        .route(
+            "/app/links",
+            get(links::list).post(links::make).layer(link_form()),
+        )
+        .route(
+            "/app/links/new",
+            get(links::new).post(links::new_with).layer(link_form()),
+        )
         .route("/app/links/selected", post(links::selected))
         .route(
             "/app/links/selected/delete",
@@ -140,7 +153,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         )
         .route(
             "/app/links/{short_code}",
-            get(one_link::show).post(one_link::edit),
+            get(one_link::show).post(one_link::edit).layer(link_form()),
         )
         .route(
             "/app/links/{short_code}/delete",

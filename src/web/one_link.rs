@@ -16,7 +16,7 @@ use super::link_list::{Tag, word};
 use super::page::{Frame, Site, grouped, minute, own_page_as_of, see_other};
 use super::session::SignedIn;
 use crate::abuse::Abuse;
-use crate::domain::{Link, RemovalStatus, ShortCode, TargetUrl, Title};
+use crate::domain::{Link, PrivateNote, RemovalStatus, ShortCode, TargetUrl, Title};
 use crate::http::{ApiError, ClientAddress, PathCode, QueryOf, clicks_csv, with_clicks_as_of};
 use crate::links::{CountedLink, Expected, LinkService, Revision, WantedBreakdown};
 
@@ -32,6 +32,7 @@ struct LinkPage<'a> {
     created: String,
     title: String,
     target: String,
+    note: String,
     tags: Vec<Tag>,
     removed: Option<Removed>,
     /// When it starts, if it has not started, and where visitors are sent if it is not followed; each is empty otherwise.
@@ -159,6 +160,7 @@ impl Page {
         let link = &self.shown.link;
         let properties = &link.properties;
         let title = properties.title.as_ref().map(Title::as_str);
+        let note = properties.note.as_ref().map(PrivateNote::as_str);
         let (tags, most) = (properties.tags.as_slice(), properties.max_clicks);
         let now = links.clock.now();
         let starts = properties.starts_at.filter(|start| now < *start);
@@ -175,6 +177,7 @@ impl Page {
             created: link.created_at.date(),
             title: title.map(str::to_owned).unwrap_or_default(),
             target: properties.target.as_str().to_owned(),
+            note: note.map(str::to_owned).unwrap_or_default(),
             tags: tags.iter().map(|tag| Tag::of(tag)).collect(),
             removed: self.removed,
             ends: properties.expires_at.map(minute).unwrap_or_default(),

@@ -10,7 +10,7 @@ use super::value::{Ignored, Value, sentence};
 #[cfg(test)]
 use crate::domain::LinkStatus;
 use crate::domain::{
-    CustomCode, FieldEdit, LinkEdit, LinkProperties, LinkRequest, MaxClicks, OwnHost,
+    CustomCode, FieldEdit, LinkEdit, LinkProperties, LinkRequest, MaxClicks, OwnHost, PrivateNote,
     StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
 };
 
@@ -43,8 +43,9 @@ link_fields! {
     /// as every parameter; in `POST /urls/bulk` it may have letters beyond ASCII, as in an export.
     #[schema(value_type = String, example = "https://example.org/a/long/path", format = "uri", max_length = 2048)]
     target_url: Text(String), ANY;
-    /// A code of your choice, in exactly this case.
-    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{4,64}$")]
+    /// A code of your choice, in exactly this case. It has at least 4 characters, unless the service is set up otherwise; in
+    /// `POST /urls/bulk`, and of an administrator, it may be shorter.
+    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{1,64}$")]
     custom_code: Text(String), NEW;
     /// The moment from which the link is not followed any more: RFC 3339 with a zone. Of a new link it is in the future, unless
     /// `created_at` shows an exported link. Otherwise a moment in the past ends the link now.
@@ -73,6 +74,12 @@ link_fields! {
     /// visit is not counted. Visitors of an inactive link are not sent there.
     #[schema(value_type = Option<String>, format = "uri", max_length = 2048)]
     fallback_url: Text(String), ANY;
+    /// A note for you, of up to 2,000 characters in any number of lines; nobody else sees it. `q` finds it.
+    #[schema(value_type = Option<String>, max_length = 2_000)]
+    note: Text(String), ANY;
+    /// Whether search engines are asked not to list the link: its redirect has `X-Robots-Tag: noindex`.
+    #[schema(value_type = Option<bool>)]
+    noindex: Flag(bool), ANY;
     /// Clicks that another service counted for it.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     clicks: Count(StartingClicks), &[Bulk, Table];
@@ -160,6 +167,7 @@ impl LinkFields {
     pub fn new_link() -> Self {
         Self {
             forward_query: FieldEdit::Set(false),
+            noindex: FieldEdit::Set(false),
             clicks: FieldEdit::Set(StartingClicks::default()),
             is_active: FieldEdit::Set(true),
             ..Self::default()
@@ -210,6 +218,8 @@ impl LinkFields {
             forward_query: self.forward_query.given().unwrap_or_default(),
             starts_at: self.starts_at.given(),
             fallback: fallback(self.fallback_url, own_host)?.given(),
+            note: note(self.note)?.given(),
+            noindex: self.noindex.given().unwrap_or_default(),
         };
         Ok(LinkRequest {
             properties: properties.checked().map_err(sentence)?,
@@ -236,6 +246,8 @@ impl LinkFields {
             expires_at: self.expires_at,
             max_clicks: self.max_clicks,
             forward_query: self.forward_query.value(|| Ok::<_, String>(false))?,
+            note: note(self.note)?,
+            noindex: self.noindex.value(|| Ok::<_, String>(false))?,
             is_active: (self.is_active).value(|| Err("is_active: must not be null"))?,
             starts_at: self.starts_at,
             fallback: fallback(self.fallback_url, own_host)?,
@@ -255,6 +267,10 @@ fn fallback(raw: FieldEdit<String>, own_host: &OwnHost) -> Result<FieldEdit<Targ
 
 fn title(raw: FieldEdit<String>) -> Result<FieldEdit<Title>, String> {
     raw.parsed(|raw| Title::parse(&raw)).map_err(sentence)
+}
+
+fn note(raw: FieldEdit<String>) -> Result<FieldEdit<PrivateNote>, String> {
+    raw.parsed(|raw| PrivateNote::parse(&raw)).map_err(sentence)
 }
 
 fn tags(raw: FieldEdit<Vec<String>>) -> Result<FieldEdit<Tags>, String> {

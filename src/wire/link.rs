@@ -94,6 +94,11 @@ pub struct FullLinkBody {
         max_length = 2048
     )]
     pub fallback_url: Option<String>,
+    /// What the owner notes of it, for nobody else.
+    #[schema(required = true, example = "Printed on the flyers")]
+    pub note: Option<String>,
+    /// Whether search engines are asked not to list it.
+    pub noindex: bool,
 }
 
 impl FullLinkBody {
@@ -126,6 +131,8 @@ impl FullLinkBody {
                 .as_ref()
                 .map(TargetUrl::as_str)
                 .map(str::to_owned),
+            note: (properties.note.as_ref()).map(|note| note.as_str().to_owned()),
+            noindex: properties.noindex,
         }
     }
 }
@@ -157,6 +164,8 @@ pub const COLUMNS: &[Column] = &[
     column("forward_query", |link| flag(link.forward_query)),
     column("starts_at", |link| text(link.starts_at.as_deref())),
     column("fallback_url", |link| text(link.fallback_url.as_deref())),
+    column("note", |link| text(link.note.as_deref())),
+    column("noindex", |link| flag(link.noindex)),
 ];
 
 const fn column(name: &'static str, cell: fn(&FullLinkBody) -> Cow<'_, str>) -> Column {

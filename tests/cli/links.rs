@@ -48,6 +48,9 @@ fn a_link_is_made_with_all_its_fields_and_shown() {
         "--tag",
         "2099",
         "--forward-query",
+        "--note",
+        "Printed\nin May",
+        "--noindex",
     ];
     let short_url = format!("{}/spring-sale", service.base);
     assert_eq!(ada.runs(&line).line(), short_url);
@@ -65,6 +68,9 @@ fn a_link_is_made_with_all_its_fields_and_shown() {
         "status     active",
         "expires    2099-01-31T17:00:00Z",
         "query      a visit's query is added to the target",
+        "robots     search engines are asked not to list it",
+        "note       Printed",
+        "           in May",
     ];
     assert_eq!(shown, expected);
     let shown = ada.runs(&["show", "--json", &short_url]).json();

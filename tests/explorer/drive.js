@@ -103,7 +103,7 @@ await step("the token stays in its tab, whose page leads back to the pages", asy
 await step("a value that cannot be right is refused beside its field, in words", async () => {
   const refusals = [
     ["links-shorten", "target_url", "no address", "must be an absolute http:// or https:// URL with a host"],
-    ["links-shorten", "custom_code", "a b", "must be 4 to 64 of A-Z a-z 0-9 - _"],
+    ["links-shorten", "custom_code", "a b", "must be 1 to 64 of A-Z a-z 0-9 - _"],
     ["links-stats", "short_code", "a b", "must be 1 to 64 of A-Z a-z 0-9 - _"],
     ["links-list", "cursor", "second", "must be the cursor of a page's Link header"],
   ];

@@ -30,7 +30,7 @@ const fromHere = () => ({
 const reasons = {
   "Idempotency-Key": "must be 1 to 255 printable ASCII characters",
   country: "must be two letters, such as DE",
-  custom_code: "must be 4 to 64 of A-Z a-z 0-9 - _",
+  custom_code: "must be 1 to 64 of A-Z a-z 0-9 - _",
   dark: "must be a colour as RRGGBB",
   light: "must be a colour as RRGGBB",
   cursor: "must be the cursor of a page's Link header",

@@ -37,6 +37,12 @@ pub(in crate::cli) struct FieldArgs {
     /// Where visitors are sent before the start, after the end, and once the clicks are used up.
     #[arg(long, value_name = "URL", alias = "fallback-url")]
     fallback: Option<String>,
+    /// A note, which only you see.
+    #[arg(long)]
+    note: Option<String>,
+    /// Ask search engines not to list the link.
+    #[arg(long)]
+    noindex: bool,
 }
 
 /// What is taken away from a link.
@@ -64,6 +70,12 @@ pub(in crate::cli) struct ClearArgs {
     /// Take its fallback away.
     #[arg(long, conflicts_with = "fallback")]
     no_fallback: bool,
+    /// Take its note away.
+    #[arg(long, conflicts_with = "note")]
+    no_note: bool,
+    /// Let search engines list the link.
+    #[arg(long, conflicts_with = "noindex")]
+    no_noindex: bool,
 }
 
 impl FieldArgs {
@@ -81,6 +93,8 @@ impl FieldArgs {
             forward_query: FieldEdit::set_if(self.forward_query.then_some(true)),
             starts_at: FieldEdit::set_if(self.start),
             fallback_url: FieldEdit::set_if(fallback),
+            note: FieldEdit::set_if(self.note),
+            noindex: FieldEdit::set_if(self.noindex.then_some(true)),
             ..LinkFields::default()
         }
     }
@@ -99,6 +113,8 @@ impl FieldArgs {
             forward_query: unless(cleared.no_forward_query, given.forward_query),
             starts_at: unless(cleared.no_start, given.starts_at),
             fallback_url: unless(cleared.no_fallback, given.fallback_url),
+            note: unless(cleared.no_note, given.note),
+            noindex: unless(cleared.no_noindex, given.noindex),
             ..given
         }
     }
@@ -136,6 +152,14 @@ pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()>
     }
     if let Some(fallback) = &link.fallback_url {
         line(out, "fallback", &harmless(fallback))?;
+    }
+    if link.noindex {
+        line(out, "robots", &"search engines are asked not to list it")?;
+    }
+    let note = link.note.as_deref().unwrap_or_default();
+    for (number, text) in note.lines().enumerate() {
+        let name = if number == 0 { "note" } else { "" };
+        line(out, name, &harmless(text))?;
     }
     Ok(())
 }

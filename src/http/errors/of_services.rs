@@ -59,6 +59,9 @@ impl From<LinkError> for ApiError {
                 let why = "must not lead to a target that this service refuses";
                 Self::invalid(format!("{field}: {why}"))
             }
+            LinkError::CodeTooShort(least) => Self::invalid(format!(
+                "custom_code: must be at least {least} characters long"
+            )),
             LinkError::EndsInPast => Self::invalid("expires_at: must be in the future"),
             LinkError::KeyReused => Self::invalid(
                 "Idempotency-Key: was used for another request; send a new one with each new request",

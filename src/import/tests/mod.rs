@@ -90,6 +90,7 @@ prop_compose! {
         max_clicks in proptest::option::of(1_u64..1 << 53),
         title in proptest::option::of("[=+@'\"a-zé,;|-]{1,20}"),
         tags in proptest::collection::btree_set("[=+@'\"a-zé;-]{1,9}", 0..4),
+        note in proptest::option::of("[=+@'\"a-zé,;|\n-]{1,20}"),
         flags in proptest::collection::vec(any::<bool>(), 9),
         clicks in 0_u64..1 << 53,
     ) -> ImportedLink {
@@ -102,6 +103,7 @@ prop_compose! {
         fields.fallback_url = FieldEdit::set_if(fallback);
         fields.max_clicks = FieldEdit::set_if(max_clicks.map(|most| MaxClicks::parse(most).unwrap()));
         fields.title = FieldEdit::set_if(title);
+        fields.note = FieldEdit::set_if(note);
         // A set has each tag once.
         fields.tags = FieldEdit::set_if((!tags.is_empty()).then(|| tags.into_iter().collect()));
         fields.clicks = FieldEdit::Set(StartingClicks::parse(clicks).unwrap());

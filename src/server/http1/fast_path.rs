@@ -82,7 +82,7 @@ impl FastPath {
         guards: &Guards,
     ) -> Self {
         Self {
-            renderer: FastPathRenderer::new(clock, redirect.noindex),
+            renderer: FastPathRenderer::new(clock),
             redirect,
             not_found: PreparedResponse::new(ApiError::url_not_found().into_response()).await,
             gone: removed(RemovalStatus::Gone).await,
@@ -212,12 +212,16 @@ impl FastPath {
             Ok(redirected) => {
                 let location = redirected.location().as_str();
                 let headers = headers(redirected.at());
-                (302, self.renderer.redirect(location, &headers, send))
+                let noindex = redirected.noindex();
+                let unsent = self.renderer.redirect(location, noindex, &headers, send);
+                (302, unsent)
             }
             Err(RedirectError::Fallback(fallback)) => {
                 let location = fallback.location().as_str();
+                let noindex = fallback.noindex();
                 let headers = headers(Instant::now());
-                (302, self.renderer.fallback(location, &headers, send))
+                let unsent = self.renderer.fallback(location, noindex, &headers, send);
+                (302, unsent)
             }
             Err(error) => {
                 let refused;

@@ -18,11 +18,17 @@ use crate::http::{RequestId, RequestIds, security_header_lines};
 pub(in crate::server) struct FastPathRenderer {
     clock: Arc<dyn Clock>,
     rendered: Mutex<Rendered>,
-    /// What follows the location of a redirect.
-    after_location: &'static [u8],
-    /// What follows the location of a fallback.
-    after_fallback: &'static [u8],
 }
+
+/// What follows the location of a redirect: in general, and of a link that search engines are asked not to list.
+const AFTER_LOCATION: &[u8] = b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n";
+const AFTER_UNLISTED: &[u8] =
+    b"\r\ncache-control: private, no-store\r\nx-robots-tag: noindex\r\ncontent-length: 0\r\n";
+
+/// The same of a redirect to a fallback.
+const AFTER_FALLBACK: &[u8] = b"\r\ncache-control: no-store\r\ncontent-length: 0\r\n";
+const AFTER_UNLISTED_FALLBACK: &[u8] =
+    b"\r\ncache-control: no-store\r\nx-robots-tag: noindex\r\ncontent-length: 0\r\n";
 
 /// What one response leaves to the next one.
 #[derive(Default)]
@@ -42,42 +48,43 @@ pub(in crate::server) struct ResponseHeaders<'a> {
 }
 
 impl FastPathRenderer {
-    /// `noindex`: search engines are asked not to list short links.
-    pub(in crate::server) fn new(clock: Arc<dyn Clock>, noindex: bool) -> Self {
+    pub(in crate::server) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
             rendered: Mutex::default(),
-            after_location: if noindex {
-                b"\r\ncache-control: private, no-store\r\nx-robots-tag: noindex\r\ncontent-length: 0\r\n"
-            } else {
-                b"\r\ncache-control: private, no-store\r\ncontent-length: 0\r\n"
-            },
-            after_fallback: if noindex {
-                b"\r\ncache-control: no-store\r\nx-robots-tag: noindex\r\ncontent-length: 0\r\n"
-            } else {
-                b"\r\ncache-control: no-store\r\ncontent-length: 0\r\n"
-            },
         }
     }
 
-    /// Sends a redirect to `location`, and returns what `send` does.
+    /// Sends a redirect to `location`, and returns what `send` does. `noindex`: search engines are asked not to list the link.
     pub(in crate::server) fn redirect<T>(
         &self,
         location: &str,
+        noindex: bool,
         headers: &ResponseHeaders<'_>,
         send: impl FnOnce(&[u8]) -> T,
     ) -> T {
-        self.found(location, self.after_location, headers, send)
+        let after = if noindex {
+            AFTER_UNLISTED
+        } else {
+            AFTER_LOCATION
+        };
+        self.found(location, after, headers, send)
     }
 
-    /// Sends a redirect to the fallback of a link, and returns what `send` does.
+    /// The same for the fallback of a link.
     pub(in crate::server) fn fallback<T>(
         &self,
         location: &str,
+        noindex: bool,
         headers: &ResponseHeaders<'_>,
         send: impl FnOnce(&[u8]) -> T,
     ) -> T {
-        self.found(location, self.after_fallback, headers, send)
+        let after = if noindex {
+            AFTER_UNLISTED_FALLBACK
+        } else {
+            AFTER_FALLBACK
+        };
+        self.found(location, after, headers, send)
     }
 
     fn found<T>(

@@ -45,8 +45,9 @@ fn comes_to(name: &str, from: &str, numbers: &Value, refused: &[(u64, &str)]) {
     );
 }
 
-const SHORT: &str =
-    "must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link a new code";
+const SHAPE: &str =
+    "must be 1 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link a new code";
+const RESERVED: &str = "is a word that this service uses itself; choose another; --new-codes gives the link a new code";
 const PROTECTED: &str =
     "password: is protected by a password, and here it would be open to everyone; ";
 
@@ -57,7 +58,7 @@ fn kutt() {
         "kutt.json",
         "kutt",
         &numbers,
-        &[(20, &format!("address: {SHORT}")), (41, PROTECTED)],
+        &[(20, &format!("address: {RESERVED}")), (41, PROTECTED)],
     );
     let numbers = json!({ "imported": 2, "clicks": 1207 });
     comes_to("kutt.csv", "kutt", &numbers, &[(4, PROTECTED)]);
@@ -70,7 +71,7 @@ fn yourls() {
         "yourls.csv",
         "yourls",
         &numbers,
-        &[(2, &format!("keyword: {SHORT}"))],
+        &[(2, &format!("keyword: {RESERVED}"))],
     );
     comes_to("yourls-plugin.csv", "yourls", &numbers, &[]);
 }
@@ -82,7 +83,7 @@ fn shlink() {
         "shlink.json",
         "shlink",
         &numbers,
-        &[(18, &format!("shortCode: {SHORT}"))],
+        &[(18, &format!("shortCode: {SHAPE}"))],
     );
     comes_to(
         "shlink.csv",
@@ -111,8 +112,8 @@ fn chhoto() {
     comes_to(
         "chhoto.json",
         "chhoto",
-        &json!({ "imported": 1, "clicks": 12 }),
-        &[(3, &format!("shortlink: {SHORT}"))],
+        &json!({ "imported": 2, "clicks": 19 }),
+        &[],
     );
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
+use super::formats::sample;
 use super::support::{Copy, all_links, import, own_link};
 use crate::cli::support::{Person, Service};
 
@@ -73,7 +74,7 @@ fn refused_links_are_listed_and_can_be_imported_when_they_are_corrected() {
     // A field that the other service does not have is that of a new link.
     let cells = own.iter().map(|(column, cell)| match column.as_str() {
         "target_url" => "https://example.org/ozh",
-        "custom_code" => "ozh",
+        "custom_code" => "my",
         "title" => "Ozh",
         "clicks" => "42",
         "is_active" => "true",
@@ -81,34 +82,38 @@ fn refused_links_are_listed_and_can_be_imported_when_they_are_corrected() {
         _ => "",
     });
     let cells: Vec<_> = cells.collect();
-    let reason = "keyword: must be 4 to 64 of the characters A-Z a-z 0-9 - _; --new-codes gives the link a new code";
+    let reason = "keyword: is a word that this service uses itself; choose another; --new-codes gives the link a new code";
     assert_eq!(
         refused,
         [header, format!("2,{reason},{},", cells.join(","))]
     );
     let corrected = Copy::with(
         "corrected.csv",
-        refused.join("\n").replace(",ozh,", ",ozh-2019,").as_bytes(),
+        refused.join("\n").replace(",my,", ",ozh-2019,").as_bytes(),
     );
     import(&ada, &corrected.path, "shunt", &[]).succeeds();
-    assert_eq!(
-        ada.runs(&["show", "--json", "ozh-2019"]).json()["clicks"],
-        42
-    );
+    // YOURLS counts its codes from 1 on.
+    for (code, clicks) in [("ozh-2019", 42), ("1", 0), ("docs2019", 1_031)] {
+        let link = ada.runs(&["show", "--json", code]).json();
+        assert_eq!(link["clicks"], clicks, "{code}");
+    }
+    let followed = service.follow(&format!("{}/1", service.base));
+    assert!(followed.contains("https://example.org/"), "{followed}");
 }
 
 #[test]
-fn a_code_that_is_too_short_is_replaced_if_asked_for() {
+fn a_code_that_is_a_word_of_the_service_is_replaced_if_asked_for() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
-    let copy = Copy::of("chhoto.json");
+    let file = fs::read_to_string(sample("chhoto.json")).unwrap();
+    let copy = Copy::with("chhoto.json", file.replace("\"zz\"", "\"r\"").as_bytes());
     let out = import(&ada, &copy.path, "chhoto", &["--new-codes"]).succeeds();
     assert!(out.contains("new codes   1 link, listed in "), "{out}");
     let new = copy.beside(".new-codes.csv");
     let cells: Vec<_> = new[1].split(',').collect();
     assert_eq!(
         (cells[0], cells[1], cells[3]),
-        ("3", "zz", "https://example.org/zz")
+        ("3", "r", "https://example.org/zz")
     );
     assert_eq!(ada.runs(&["show", "--json", cells[2]]).json()["clicks"], 7);
 }
@@ -225,7 +230,7 @@ fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
     let refused = copy.beside(".refused.csv");
     let protected = "41,\"password: is protected by a password, and here it would be open to everyone; \
                      remove the password there, or leave the link out\",\
-                     https://example.org/members,members,,,Members only,,false,17,true,,true";
+                     https://example.org/members,members,,,Members only,,false,,false,17,true,,true";
     assert_eq!(refused[2], protected);
 
     let file = "target_url,custom_code,max_clicks,title\n\
@@ -237,10 +242,10 @@ fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
     assert_eq!(import(&ada, &copy.path, "csv", &[]).code, 1);
     let refused = copy.beside(".refused.csv");
     let expected = [
-        "2,max_clicks: must be a whole number from 1 to 9007199254740991,https://example.org/1,code-1,,many,,,false,0,true,,",
-        "3,title: `caf\u{0}` has a NUL byte,https://example.org/2,code-2,,,caf\u{0},,false,0,true,,",
-        "4,\"row: has 5 cells, but the header line has only 4\",https://example.org/3,code-3,,,three,,false,0,true,,,more",
-        "5,target_url: must not be empty,,code-4,,,,,false,0,true,,",
+        "2,max_clicks: must be a whole number from 1 to 9007199254740991,https://example.org/1,code-1,,many,,,false,,false,0,true,,",
+        "3,title: `caf\u{0}` has a NUL byte,https://example.org/2,code-2,,,caf\u{0},,false,,false,0,true,,",
+        "4,\"row: has 5 cells, but the header line has only 4\",https://example.org/3,code-3,,,three,,false,,false,0,true,,,more",
+        "5,target_url: must not be empty,,code-4,,,,,false,,false,0,true,,",
     ];
     assert_eq!(refused[1..], expected);
 }

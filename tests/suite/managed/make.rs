@@ -93,8 +93,8 @@ both_modes! {
         let token = app.register().await;
         let target = "https://example.org/";
         for (body, detail) in [
-            (json!({"target_url": target, "custom_code": "abc"}), "custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _"),
-            (json!({"target_url": target, "custom_code": "a.bc"}), "custom_code: must be 4 to 64 of the characters A-Z a-z 0-9 - _"),
+            (json!({"target_url": target, "custom_code": "abc"}), "custom_code: must be at least 4 characters long"),
+            (json!({"target_url": target, "custom_code": "a.bc"}), "custom_code: must be 1 to 64 of the characters A-Z a-z 0-9 - _"),
             (json!({"target_url": target, "custom_code": "Admin"}), "custom_code: is a word that this service uses itself; choose another"),
             (json!({"target_url": target, "custom_code": "docs"}), "custom_code: is a word that this service uses itself; choose another"),
             (json!({"target_url": target, "expires_at": "2027-01-31T18:00:00"}), "expires_at: must have a zone, such as 2027-01-31T18:00:00+01:00"),
@@ -121,6 +121,10 @@ both_modes! {
             (json!({"target_url": target, "max_clicks": "5"}), "max_clicks: must be a whole number from 1 to 9007199254740991"),
             (json!({"target_url": target, "title": "x".repeat(201)}), "title: must be at most 200 characters long"),
             (json!({"target_url": target, "title": "a\u{7}"}), "title: must not contain control characters"),
+            (json!({"target_url": target, "note": "x".repeat(2_001)}), "note: must be at most 2000 characters long"),
+            (json!({"target_url": target, "note": "a\u{1b}"}), "note: must not contain control characters other than line breaks"),
+            (json!({"target_url": target, "note": 7}), "note: must be a string"),
+            (json!({"target_url": target, "noindex": "yes"}), "noindex: must be a boolean"),
             (json!({"target_url": target, "tags": ["a,b"]}), "tags: must not contain commas"),
             (json!({"target_url": target, "tags": "a,b"}), "tags: must be an array"),
             (json!({"target_url": target, "tags": vec!["x".repeat(51)]}), "tags: must be at most 50 characters long each"),

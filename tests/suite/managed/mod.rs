@@ -7,8 +7,11 @@ mod felt_elsewhere;
 mod forwarding;
 mod make;
 mod max_clicks;
+mod noindex;
+mod notes;
 mod repeated;
 mod scheduled;
+mod short_codes;
 
 use reqwest::Method;
 use serde_json::Value;

@@ -12,11 +12,13 @@ pub(crate) fn fields() -> Vec<(&'static str, Value)> {
         ("forward_query", json!(true)),
         ("starts_at", json!("2020-01-01T00:00:00.123457Z")),
         ("fallback_url", json!("https://example.org/later")),
+        ("note", json!("Räume, \"vormerken\"\nim Mai")),
+        ("noindex", json!(true)),
     ]
 }
 
 /// The same as arguments of `shunt shorten`, and the arguments of `shunt edit` that take them away.
-pub(crate) const ARGUMENTS: [&str; 13] = [
+pub(crate) const ARGUMENTS: [&str; 16] = [
     "--expiry",
     "30d",
     "--max-clicks",
@@ -30,8 +32,11 @@ pub(crate) const ARGUMENTS: [&str; 13] = [
     "2020-01-01T00:00:00Z",
     "--fallback",
     "example.org/later",
+    "--note",
+    "Printed",
+    "--noindex",
 ];
-pub(crate) const NO_ARGUMENTS: [&str; 7] = [
+pub(crate) const NO_ARGUMENTS: [&str; 9] = [
     "--no-expiry",
     "--no-max-clicks",
     "--no-title",
@@ -39,6 +44,8 @@ pub(crate) const NO_ARGUMENTS: [&str; 7] = [
     "--no-forward-query",
     "--no-start",
     "--no-fallback",
+    "--no-note",
+    "--no-noindex",
 ];
 
 /// A new link with all of these fields.

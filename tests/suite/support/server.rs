@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 60] = [
+const SETTINGS: [&str; 61] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -39,6 +39,7 @@ const SETTINGS: [&str; 60] = [
     "LIMIT_ACCOUNT_FAILURES",
     "LINKS_PER_ACCOUNT",
     "CODE_LENGTH",
+    "CUSTOM_CODE_MIN",
     "SETTINGS_FILE",
     "MAX_CONNECTIONS_PER_ADDRESS",
     "MIN_READ_BYTES_PER_SECOND",

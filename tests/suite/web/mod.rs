@@ -7,6 +7,7 @@ pub(crate) mod browser;
 mod clicks;
 mod forms;
 mod import;
+mod new_link;
 mod owners;
 mod removed;
 mod reports;
