@@ -117,7 +117,7 @@ both_modes! {
             make(app, &admin, &with_code(word)).await.is_error(422, why);
         }
         assert_eq!(app.get("/r").await.status, 404);
-        show(app, &token, "r").await.is_error(404, "Not Found");
+        show(app, &token, "r").await.is_error(404, "URL not found");
     }
 }
 
