@@ -100,11 +100,11 @@ both_modes! {
     async fn an_edit_of_a_fallback_is_felt_at_once_and_null_takes_it_away(app) {
         let token = app.register().await;
         let code = with_fallback(app, &token, &[("starts_at", json!("2999-01-01T00:00:00Z"))]).await;
-        assert_eq!(app.visit(&format!("/{code}")).await.header("location"), FALLBACK);
+        assert_eq!(app.get(&format!("/{code}")).await.header("location"), FALLBACK);
         for number in 0..5 {
             let other = format!("https://example.org/{number}");
             patch(app, &token, &code, &json!({"fallback_url": other})).await;
-            assert_eq!(app.visit(&format!("/{code}")).await.header("location"), other);
+            assert_eq!(app.get(&format!("/{code}")).await.header("location"), other);
         }
         let cleared = patch(app, &token, &code, &json!({"fallback_url": null})).await.json();
         assert_eq!(cleared["fallback_url"], Value::Null);
