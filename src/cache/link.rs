@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::domain::{
-    Click, Clock, LinkId, LinkState, LinkTarget, Location, NotFollowed, RedirectOptions,
+    Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, RedirectOptions,
     RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
 };
 
@@ -112,7 +112,7 @@ impl CachedLink {
             shard,
             is_active: link.is_active,
             removed: link.removed,
-            options: link.options(),
+            options: link.options,
             used_up: UsedUp::default(),
             rare: RareParts::of(
                 link.starts_at,
@@ -127,11 +127,17 @@ impl CachedLink {
         self.rare.as_ref()?.fallback.as_ref()
     }
 
-    /// Whether its time has not come. The clock is read only for links that have a start.
-    fn is_scheduled(&self, clock: &dyn Clock) -> bool {
+    /// The clock is read only for links that have a start or an end.
+    fn time(&self, clock: &dyn Clock) -> LinkTime {
         let rare = self.rare.as_ref();
         let start = rare.and_then(|rare| rare.start);
-        start.is_some_and(|start| clock.now() < start)
+        if start.is_some_and(|start| clock.now() < start) {
+            LinkTime::Before
+        } else if self.end.has_come(clock) {
+            LinkTime::Over
+        } else {
+            LinkTime::Within
+        }
     }
 
     /// Whether it is followed now. Only the database knows whether its clicks are used up.
@@ -141,8 +147,7 @@ impl CachedLink {
     pub fn followable(&self, clock: &dyn Clock) -> Result<(), NotFollowed> {
         let state = LinkState {
             is_active: self.is_active,
-            is_scheduled: self.is_scheduled(clock),
-            has_expired: self.end.has_come(clock),
+            time: self.time(clock),
             is_used_up: false,
             removed: self.removed,
         };

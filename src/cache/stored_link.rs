@@ -30,17 +30,22 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     stored
 }
 
-/// The moment in a field; `None` if it has none.
-fn moment(field: &str) -> Option<Option<Timestamp>> {
-    match field {
-        "-" => Some(None),
-        micros => Timestamp::from_micros(micros.parse().ok()?).map(Some),
+/// It is no moment.
+struct Invalid;
+
+/// The moment in a field, if it has one.
+fn moment(field: &str) -> Result<Option<Timestamp>, Invalid> {
+    if field == "-" {
+        return Ok(None);
     }
+    let micros = field.parse().map_err(|_| Invalid)?;
+    let moment = Timestamp::from_micros(micros).ok_or(Invalid)?;
+    Ok(Some(moment))
 }
 
 /// `start fallback`, of a link that has one of them.
 fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareParts>> {
-    let start = moment(fields.next()?)?;
+    let start = moment(fields.next()?).ok()?;
     let fallback = match fields.next()? {
         "-" => None,
         fallback => Some(Location::parse(fallback)?),
@@ -66,7 +71,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
         _ => return None,
     };
     let options = RedirectOptions::from_letters(flags)?;
-    let expires_at = moment(fields.next()?)?;
+    let expires_at = moment(fields.next()?).ok()?;
     let location = Location::parse(fields.next()?)?;
     let mut fields = fields.peekable();
     let rare = match fields.peek() {

@@ -6,8 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    CustomCode, LinkProperties, LinkState, NotFollowed, RemovalStatus, ShortCode, TargetUrl,
-    Timestamp, UserId,
+    CustomCode, LinkProperties, LinkState, LinkTime, NotFollowed, RemovalStatus, ShortCode,
+    TargetUrl, Timestamp, UserId,
 };
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
@@ -74,8 +74,7 @@ impl Link {
         } = &self.properties;
         let state = LinkState {
             is_active: *is_active,
-            is_scheduled: starts_at.is_some_and(|start| now < start),
-            has_expired: expires_at.is_some_and(|end| end <= now),
+            time: LinkTime::at(now, *starts_at, *expires_at),
             is_used_up: max_clicks.is_some_and(|max| max.number() <= clicks),
             removed: self.removed,
         };
@@ -165,16 +164,12 @@ pub struct LinkTarget {
     pub removed: Option<RemovalStatus>,
     /// The moment from which it no longer redirects.
     pub expires_at: Option<Timestamp>,
-    /// Whether it has a number of clicks after which it ends: the database grants each.
-    pub is_limited: bool,
-    /// Whether a visitor's query is added to that of the target.
-    pub forward_query: bool,
+    /// How it redirects.
+    pub options: RedirectOptions,
     /// The moment from which it redirects.
     pub starts_at: Option<Timestamp>,
     /// Where visitors are sent before its start, after its end, and once its clicks are used up.
     pub fallback: Option<TargetUrl>,
-    /// Whether search engines are asked not to list it.
-    pub noindex: bool,
 }
 
 impl LinkTarget {
@@ -188,28 +183,16 @@ impl LinkTarget {
             is_active: true,
             removed: None,
             expires_at: None,
-            is_limited: false,
-            forward_query: false,
+            options: RedirectOptions::default(),
             starts_at: None,
             fallback: None,
-            noindex: false,
         }
     }
 
-    /// Whether its time has not come.
+    /// Whether it redirects at this moment, as far as its time decides.
     #[must_use]
-    pub fn is_scheduled(&self, now: Timestamp) -> bool {
-        self.starts_at.is_some_and(|start| now < start)
-    }
-
-    /// How it redirects.
-    #[must_use]
-    pub fn options(&self) -> RedirectOptions {
-        RedirectOptions {
-            is_limited: self.is_limited,
-            forward_query: self.forward_query,
-            noindex: self.noindex,
-        }
+    pub fn time(&self, now: Timestamp) -> LinkTime {
+        LinkTime::at(now, self.starts_at, self.expires_at)
     }
 }
 
@@ -218,7 +201,8 @@ impl LinkTarget {
 pub struct RedirectOptions {
     /// Whether the database grants each click.
     pub is_limited: bool,
-    forward_query: bool,
+    /// Whether a visitor's query is added to that of the target.
+    pub forward_query: bool,
     /// Whether search engines are asked not to list the link.
     pub noindex: bool,
 }

@@ -1,20 +1,43 @@
 //! Whether a link is followed, or why not: only this file decides it.
 
-use super::RemovalStatus;
+use super::{RemovalStatus, Timestamp};
 
 /// All that decides whether a link is followed at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkState {
     /// Whether its owner has it switched on.
     pub is_active: bool,
-    /// Whether its time has not come.
-    pub is_scheduled: bool,
-    /// Whether its time is over.
-    pub has_expired: bool,
+    /// Whether it is followed at this moment.
+    pub time: LinkTime,
     /// Whether it has redirected as often as it may, as far as that is known.
     pub is_used_up: bool,
     /// Whether the service's administrators took it away, and why.
     pub removed: Option<RemovalStatus>,
+}
+
+/// Whether a moment is in the time of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkTime {
+    /// It has not come.
+    Before,
+    /// It has come, and is not over.
+    Within,
+    /// It is over.
+    Over,
+}
+
+impl LinkTime {
+    /// Of a link that is followed from its start, if it has one, until its end, if it has one.
+    #[must_use]
+    pub fn at(now: Timestamp, start: Option<Timestamp>, end: Option<Timestamp>) -> Self {
+        if start.is_some_and(|start| now < start) {
+            Self::Before
+        } else if end.is_some_and(|end| end <= now) {
+            Self::Over
+        } else {
+            Self::Within
+        }
+    }
 }
 
 /// Why a link is not followed.
@@ -42,9 +65,9 @@ impl LinkState {
             Err(NotFollowed::Removed(status))
         } else if !self.is_active {
             Err(NotFollowed::Inactive)
-        } else if self.is_scheduled {
+        } else if self.time == LinkTime::Before {
             Err(NotFollowed::Scheduled)
-        } else if self.has_expired {
+        } else if self.time == LinkTime::Over {
             Err(NotFollowed::Expired)
         } else if self.is_used_up {
             Err(NotFollowed::UsedUp)
@@ -95,11 +118,12 @@ mod tests {
     proptest! {
         #[test]
         fn a_link_is_followed_exactly_where_nothing_is_against_it(
-            (is_active, is_scheduled, has_expired, is_used_up) in any::<(bool, bool, bool, bool)>(),
+            (is_active, is_used_up) in any::<(bool, bool)>(),
+            time in prop_oneof![Just(LinkTime::Before), Just(LinkTime::Within), Just(LinkTime::Over)],
             removed in removed(),
         ) {
-            let state = LinkState { is_active, is_scheduled, has_expired, is_used_up, removed };
-            let is_in_time = !is_scheduled && !has_expired;
+            let state = LinkState { is_active, time, is_used_up, removed };
+            let is_in_time = time == LinkTime::Within;
             let nothing_against = is_active && is_in_time && !is_used_up && removed.is_none();
             prop_assert_eq!(state.followable().is_ok(), nothing_against);
             if let Some(status) = removed {

@@ -56,7 +56,7 @@ pub use link::{Link, LinkId, LinkRequest, LinkStatus, LinkTarget, RedirectOption
 #[cfg(test)]
 pub(crate) use link_properties::any_properties;
 pub use link_properties::{LinkEdit, LinkProperties, TagEdit};
-pub use link_state::{Foreseen, LinkState, NotFollowed};
+pub use link_state::{Foreseen, LinkState, LinkTime, NotFollowed};
 pub use link_values::{
     InvalidNumber, InvalidProperty, MaxClicks, PrivateNote, StartingClicks, Tags, Title,
     WholeNumber,

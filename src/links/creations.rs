@@ -40,7 +40,7 @@ struct WaitingLink {
 }
 
 enum Outcome {
-    Made(Made),
+    Made(Box<Made>),
     /// The link is not yet created: its request creates it, and the links that wait.
     Turn(Turn),
 }
@@ -74,7 +74,7 @@ impl Creations {
             Begun::Full => return store.create_link(new, max_links).await,
             Begun::Later(outcome) => match outcome.await {
                 Ok(Outcome::Turn(turn)) => turn,
-                Ok(Outcome::Made(made)) => return made,
+                Ok(Outcome::Made(made)) => return *made,
                 Err(_) => return Err(given_up().into()),
             },
         };
@@ -151,7 +151,7 @@ async fn create_together(
 impl WaitingLink {
     fn made(self, made: Made) {
         // The request may have ended, at its time-out.
-        drop(self.outcome.send(Outcome::Made(made)));
+        drop(self.outcome.send(Outcome::Made(Box::new(made))));
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
-use crate::domain::{LinkState, NotFollowed, RemovalStatus, ShortCode, TargetUrl, Timestamp};
+use crate::domain::{
+    LinkState, LinkTime, NotFollowed, RemovalStatus, ShortCode, TargetUrl, Timestamp,
+};
 
 /// A link's statistics at one moment.
 #[derive(Debug)]
@@ -53,7 +55,7 @@ impl LinkService {
         let counted = counting.of(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = counted.get(&link.id).copied();
-        let is_shown = link.removed.is_none() && !link.is_scheduled(self.clock.now());
+        let is_shown = link.removed.is_none() && link.time(self.clock.now()) != LinkTime::Before;
         Ok(clicks.map(|clicks| LinkStats {
             target: is_shown.then_some(link.target),
             clicks,
@@ -86,8 +88,7 @@ impl LinkService {
         let now = self.clock.now();
         let state = LinkState {
             is_active: link.is_active,
-            is_scheduled: link.is_scheduled(now),
-            has_expired: link.expires_at.is_some_and(|end| end <= now),
+            time: link.time(now),
             is_used_up: made.max_clicks.is_some_and(|max| max.number() <= clicks),
             removed: link.removed,
         };

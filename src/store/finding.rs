@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use super::sql::{Query, Row, query, query_of_each};
 use super::{Store, StoreError};
 use crate::domain::{
-    Link, LinkProperties, LinkTarget, MaxClicks, Principal, ShortCode, Timestamp, UserId,
+    Link, LinkProperties, LinkTarget, MaxClicks, Principal, RedirectOptions, ShortCode, Timestamp,
+    UserId,
 };
 
 /// What a preview shows of a link beside its statistics.
@@ -257,10 +258,12 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
         is_active: is_active && removed.is_none(),
         removed,
         expires_at: row.get("expires_at")?,
-        is_limited: max_clicks.is_some(),
-        forward_query: row.get("forward_query")?,
+        options: RedirectOptions {
+            is_limited: max_clicks.is_some(),
+            forward_query: row.get("forward_query")?,
+            noindex: row.get("noindex")?,
+        },
         starts_at: row.get("starts_at")?,
         fallback: row.get("fallback_url")?,
-        noindex: row.get("noindex")?,
     })
 }

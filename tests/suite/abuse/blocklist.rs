@@ -59,8 +59,8 @@ async fn a_target_on_the_list_is_refused_everywhere(mode: Mode) {
             json!([{ "target_url": "https://example.org/", "fallback_url": target }]),
             json!({ "fallback_url": target }),
         );
-        let made = send(&app, Method::POST, &token, "/urls/shorten", &link[0]).await;
-        made.is_error(422, &refused);
+        let alone = send(&app, Method::POST, &token, "/urls/shorten", &link[0]).await;
+        alone.is_error(422, &refused);
         let path = format!("/urls/{kept}");
         let edited = send(&app, Method::PATCH, &token, &path, &edit).await;
         edited.is_error(422, &refused);

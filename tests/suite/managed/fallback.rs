@@ -60,8 +60,8 @@ both_modes! {
             ("used_up", json!({"expires_at": null, "max_clicks": 1, "forward_query": true})),
         ];
         for (reason, change) in changes {
-            let changed = patch(app, &token, &code, &change).await;
-            assert_eq!(changed.json()["status"], reason, "{}", changed.text);
+            let edited = patch(app, &token, &code, &change).await;
+            assert_eq!(edited.json()["status"], reason, "{}", edited.text);
             let sample = format!("shunt_fallbacks_total{{reason=\"{reason}\"}}");
             let before = metric(app, &sample).await;
             let results = metric(app, "shunt_redirects_total{result=\"fallback\"}").await;

@@ -52,9 +52,9 @@ both_modes! {
         assert_eq!((&checked[0]["status"], &checked[1]["status"]), (&json!(200), &json!(409)));
         let made = import(app, &token, &["1", "zz", "a-_", "", "a.b", "1"]).await;
         let shape = (422, "custom_code: must be 1 to 64 of the characters A-Z a-z 0-9 - _".to_owned());
-        let taken = (409, "custom_code: is taken".to_owned());
+        let given_twice = (409, "custom_code: is taken".to_owned());
         let ok = (200, String::new());
-        assert_eq!(made, [ok.clone(), ok.clone(), ok, shape.clone(), shape, taken]);
+        assert_eq!(made, [ok.clone(), ok.clone(), ok, shape.clone(), shape, given_twice]);
     }
 
     async fn a_short_code_is_a_code_on_every_route(app) {
