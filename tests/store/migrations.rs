@@ -26,7 +26,7 @@ const CONTRACTS: &str = "CREATE TABLE contracted (id bigint);";
 /// Applied twice, it would have two rows.
 const COUNTS: &str =
     "CREATE TABLE IF NOT EXISTS counted (id bigint); INSERT INTO counted VALUES (1);";
-const LOCKS: &str = "ALTER TABLE links ADD COLUMN note text;";
+const LOCKS: &str = "ALTER TABLE links ADD COLUMN remark text;";
 
 const IMPATIENT: LockWaits = LockWaits {
     lock_timeout: Duration::from_millis(50),
@@ -143,7 +143,7 @@ async fn a_step_behind_a_long_transaction_lets_queries_pass_and_is_tried_again()
         let service = async {
             // The third wait begins after two that gave up.
             for _ in 0..3 {
-                until_it_waits(&mut observer, "ADD COLUMN note").await;
+                until_it_waits(&mut observer, "ADD COLUMN remark").await;
                 // Without a time-out of the step it would wait until the long transaction ends.
                 let passes = run(&mut service, "SELECT count(*) FROM links");
                 timeout(Duration::from_secs(20), passes)
@@ -154,8 +154,8 @@ async fn a_step_behind_a_long_transaction_lets_queries_pass_and_is_tried_again()
         };
         let (migrated, ()) = tokio::join!(migration, service);
         migrated.unwrap();
-        let notes = "SELECT count(note) FROM links";
-        assert_eq!(number(&mut observer, notes).await, 0);
+        let remarks = "SELECT count(remark) FROM links";
+        assert_eq!(number(&mut observer, remarks).await, 0);
     })
     .await;
 }

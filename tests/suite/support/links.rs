@@ -31,7 +31,7 @@ pub(crate) const ARGUMENTS: [&str; 16] = [
     "--start",
     "2020-01-01T00:00:00Z",
     "--fallback",
-    "example.org/later",
+    "https://example.org/later",
     "--note",
     "Printed",
     "--noindex",
