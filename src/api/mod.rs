@@ -141,6 +141,11 @@ fn routes(
         .route("/auth/login", post(login::login))
         .route("/report", post(report::report))
         .route_layer(from_fn_with_state(own_origin, refuse_cross_origin));
+    // JSON may escape each letter of a note as several bytes.
+    let of_link = Extension(BodyLimits {
+        bytes: 3 * guards.max_body_bytes,
+        timeout: guards.body_timeout,
+    });
     let routes = Router::new()
         .merge(without_token)
         .route(
@@ -157,7 +162,10 @@ fn routes(
             "/auth/logout-everywhere",
             post(log_out_everywhere::log_out_everywhere),
         )
-        .route("/urls/shorten", post(shorten::shorten))
+        .route(
+            "/urls/shorten",
+            post(shorten::shorten).layer(of_link.clone()),
+        )
         .route("/urls/bulk", post(bulk::bulk))
         .route("/urls/export", get(export::export))
         .route("/urls/my", get(list_links::list))
@@ -182,7 +190,8 @@ fn routes(
             "/urls/{short_code}",
             get(show_link::show)
                 .patch(edit_link::edit)
-                .delete(delete_link::delete),
+                .delete(delete_link::delete)
+                .layer(of_link),
         )
         .route("/admin/audit", get(admin::audit::audit))
         .route("/admin/links", get(admin::search_links::search_links))

@@ -22,11 +22,10 @@ use crate::redirect::{Redirect, RedirectError, Redirected};
 )]
 pub(super) enum RedirectResponses {
     /// The link's target; of a link that has not started, has expired or is used up its `fallback_url`, if it has one: then nothing is
-    /// counted
+    /// counted. If search engines are asked not to list the link, with `X-Robots-Tag: noindex`
     #[response(status = 302, headers(
         ("Location" = String, description = "Where the link leads, as a URI (RFC 3986): its `target_url`, with an international host in punycode and with every character that a URI must not contain percent-encoded; if the link forwards queries, with the visitor's query. At most 8192 bytes"),
         ("Cache-Control" = String, description = "`private, no-store`: a redirect from a cache would be a lost click; of a fallback `no-store`"),
-        ("X-Robots-Tag" = String, description = "`noindex`, if the link, or the service for all links, asks search engines not to list it"),
     ))]
     Redirected,
     /// No link has this code, or the link is inactive, has not started, has expired or is used up; nothing is counted

@@ -276,7 +276,7 @@ pub struct Config {
     #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
     pub limit_create: u32,
     /// What an address may add to the database per day (UTC), with all its accounts, by links that it creates or lets grow:
-    /// target, title, tags and note of each link, and 256 bytes. 0, or `LIMIT_CREATE` 0: no limit.
+    /// target, fallback, title, tags and note of each link, and 256 bytes. 0, or `LIMIT_CREATE` 0: no limit.
     ///
     /// 128 MiB are some 350,000 ordinary links, or 8,000 links of the greatest length. Each instance after the first may let a
     /// 64th more through.
@@ -295,8 +295,8 @@ pub struct Config {
     #[arg(long, env = "CODE_LENGTH", value_name = "N")]
     #[arg(default_value = "7", value_parser = number(4..=32_usize))]
     pub code_length: usize,
-    /// Fewest characters of a code that an owner chooses. Administrators, and everybody who imports links, may choose shorter
-    /// codes.
+    /// Fewest characters of a code that an owner chooses. Administrators, and everybody who imports links
+    /// (`POST /urls/bulk`), may choose shorter codes.
     #[arg(long, env = "CUSTOM_CODE_MIN", value_name = "N")]
     #[arg(default_value = "4", value_parser = number(1..=32_usize))]
     pub custom_code_min: usize,

@@ -66,6 +66,8 @@ pub struct SeenLink {
     pub code: ShortCode,
     /// Its target.
     pub target: TargetUrl,
+    /// Where visitors are sent while it is not followed, if its owner chose something.
+    pub fallback: Option<TargetUrl>,
     /// Whose it is.
     pub owner: UserId,
     /// The address that it was made from, as long as that is kept.
@@ -104,6 +106,8 @@ pub struct Report {
     pub code: ShortCode,
     /// Its target.
     pub target: TargetUrl,
+    /// Where visitors are sent while it is not followed, if its owner chose something.
+    pub fallback: Option<TargetUrl>,
     /// Whether the link is removed by now.
     pub removed: Option<RemovalStatus>,
     /// Why it was reported.

@@ -117,11 +117,10 @@ pub enum LinkError {
     /// The code that the owner chose belongs to a link, or belonged to a link of another owner.
     #[error("the code is taken")]
     CodeTaken,
-    /// The URL in this field is on a host that administrators removed, or on the blocklist.
     /// The code that the owner chose is shorter than owners may choose: it must have this many characters.
     #[error("the code is shorter than {0} characters")]
     CodeTooShort(usize),
-    /// The target is on a host that administrators removed, or on the blocklist.
+    /// The URL in the field of this name is on a host that administrators removed, or on the blocklist.
     #[error("no link may lead to this target")]
     TargetRefused(&'static str),
     /// A new link may not have ended already.

@@ -66,12 +66,14 @@ impl Redirect {
         Err(RedirectError::Unavailable(why.into()))
     }
 
-    /// Fails unless a click may be answered that was counted without a grant, because its link got a limit meanwhile.
+    /// Fails unless a click may be answered that was counted without a grant, because its link got a limit meanwhile. A link that was
+    /// switched off or removed at the same time has no fallback.
     pub(super) async fn admitted(&self, link: &CachedLink) -> Result<(), RedirectError> {
         if self.before_limit.admits(link.id).await? {
             Ok(())
         } else {
-            Err(RedirectError::of(NotFollowed::UsedUp, link))
+            let why = link.followable(&*self.clock).err();
+            Err(RedirectError::of(why.unwrap_or(NotFollowed::UsedUp), link))
         }
     }
 }

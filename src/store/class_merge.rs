@@ -198,7 +198,7 @@ fn max_referrers((_, whose): DayOf) -> usize {
     }
 }
 
-/// Whether a referrer is among those that are known, where there may be so many.
+/// Whether a referrer is known, or is added because there is room.
 fn is_named(known: &mut HashSet<String>, referrer: &str, max: usize) -> bool {
     known.contains(referrer) || known.len() < max && known.insert(referrer.to_owned())
 }

@@ -257,7 +257,7 @@ impl Sums {
     }
 }
 
-/// Compiled once, whatever the order.
+/// Not generic, so it is compiled only once.
 fn sort(sums: &mut [Sum], by: fn(&Sum, &Sum) -> std::cmp::Ordering) {
     sums.sort_by(by);
 }

@@ -57,6 +57,9 @@ impl LinkForm {
             // A browser sends only the boxes that are ticked.
             let text = if field.is_flag() {
                 form.has(name).to_string()
+            } else if name == "note" {
+                // Its white space is the owner's.
+                form.get(name).to_owned()
             } else {
                 form.get(name).trim().to_owned()
             };

@@ -29,7 +29,7 @@ struct PreviewPage<'a> {
     as_of: Option<String>,
     /// The date on which the link was made.
     made: String,
-    /// `None`: the link is not active.
+    /// `None`: it leads nowhere.
     target: Option<ShownTarget<'a>>,
     /// Whether its time has not come.
     is_scheduled: bool,

@@ -67,11 +67,11 @@ link_fields! {
     #[schema(value_type = Option<bool>)]
     forward_query: Flag(bool), ANY;
     /// The moment from which the link is followed: RFC 3339 with a zone, before `expires_at`. Until then the link is `scheduled`:
-    /// visits are answered 404 and not counted, and only its owner sees the target.
+    /// visits are not counted, and are answered 404 or lead to `fallback_url`; only its owner sees the target.
     #[schema(value_type = Option<String>, format = DateTime)]
     starts_at: Moment(Timestamp), ANY;
     /// Where visitors are sent before `starts_at`, after `expires_at`, and once `max_clicks` are used up: a URL as `target_url`. Such a
-    /// visit is not counted. Visitors of an inactive link are not sent there.
+    /// visit is not counted. Visitors of an inactive or removed link are not sent there.
     #[schema(value_type = Option<String>, format = "uri", max_length = 2048)]
     fallback_url: Text(String), ANY;
     /// A note for you, of up to 2,000 characters in any number of lines; nobody else sees it. `q` finds it.

@@ -56,6 +56,18 @@ fn a_person_registers_shortens_lists_reads_statistics_and_deletes() {
 }
 
 #[test]
+fn statistics_of_a_link_whose_target_is_hidden_are_shown() {
+    let service = Service::start();
+    let ada = Person::registered(&service, "ada@example.org");
+    ada.runs(&["shorten", TARGET, "--code", "later-on", "--start", "2d"])
+        .line();
+    let shown = ada.runs(&["stats", "later-on"]).succeeds();
+    assert!(shown.contains("target  (hidden)"), "{shown}");
+    let stats = ada.runs(&["stats", "--json", "later-on"]).json();
+    assert_eq!(stats["target_url"], Value::Null);
+}
+
+#[test]
 fn results_and_errors_are_json_with_json() {
     let service = Service::start();
     let ada = Person::of(&service);

@@ -30,6 +30,9 @@ struct ReportBody {
     /// Its target.
     #[schema(example = "https://example.org/a/long/path")]
     target_url: String,
+    /// Where visitors are sent while it is not followed, if its owner chose something.
+    #[schema(required = true, example = "https://example.org/later")]
+    fallback_url: Option<String>,
     /// 410 or 451, if the link is removed by now.
     #[schema(schema_with = status_of_link, required = true)]
     removed: Option<u16>,
@@ -50,6 +53,7 @@ impl ReportBody {
             id: report.id,
             short_code: report.code.to_string(),
             target_url: report.target.as_str().to_owned(),
+            fallback_url: report.fallback.map(|fallback| fallback.as_str().to_owned()),
             removed: report.removed.map(RemovalStatus::code),
             reason: report.reason,
             reporter: report.reporter,

@@ -30,6 +30,9 @@ struct SeenLinkBody {
     /// Its target.
     #[schema(example = "https://example.org/a/long/path")]
     target_url: String,
+    /// Where visitors are sent while it is not followed, if its owner chose something.
+    #[schema(required = true, example = "https://example.org/later")]
+    fallback_url: Option<String>,
     /// The number of its account.
     #[schema(example = 3)]
     owner: i64,
@@ -52,6 +55,7 @@ impl SeenLinkBody {
             id: link.id,
             short_code: link.code.to_string(),
             target_url: link.target.as_str().to_owned(),
+            fallback_url: link.fallback.map(|fallback| fallback.as_str().to_owned()),
             owner: link.owner.0,
             made_from: link.address,
             created_at: link.created_at.with_micros(),

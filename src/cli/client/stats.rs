@@ -20,7 +20,8 @@ pub(in crate::cli) struct StatsArgs {
 #[derive(Serialize, Deserialize)]
 struct Stats {
     short_code: String,
-    target_url: String,
+    /// `None`: the link is removed, or its time has not come.
+    target_url: Option<String>,
     clicks: u64,
     total: u64,
     /// The last 30 days; a service of an older version has none.
@@ -100,7 +101,8 @@ pub(super) fn stats(args: StatsArgs) -> Result<(), Failure> {
         return output::json_line(&stats);
     }
     let mut out = output::stdout();
-    let (code, target) = (harmless(&stats.short_code), harmless(&stats.target_url));
+    let target = stats.target_url.as_deref().unwrap_or("(hidden)");
+    let (code, target) = (harmless(&stats.short_code), harmless(target));
     writeln!(out, "{HEAD}code  {HEAD:#}  {HANDLE}{code}{HANDLE:#}")?;
     writeln!(out, "{HEAD}target{HEAD:#}  {target}")?;
     writeln!(out, "{HEAD}clicks{HEAD:#}  {}", stats.clicks)?;

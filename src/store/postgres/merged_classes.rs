@@ -11,13 +11,16 @@ use super::clicks::insert_classes;
 use super::session::Session;
 use crate::domain::Interval;
 use crate::store::class_merge::merge;
-use crate::store::class_packing::{packed_classes, parse_classes};
+use crate::store::class_packing::{Count, packed_classes, parse_classes, sum_up};
 use crate::store::click_rows;
 use crate::store::rows::Tuples as _;
 use crate::store::summing::{ClassIds, Owners, Sum, Sums};
 
 /// After how many bytes of parts no further part is merged in one transaction.
 const BYTES_PER_STEP: i64 = 65_536;
+
+/// After how many clicks by class the rows of an account are added up.
+const COUNTS_AT_ONCE: usize = 10_000;
 
 /// Owners, intervals, and packed clicks by class.
 type LoggedClasses = Vec<(i64, i32, Vec<u8>)>;
@@ -84,14 +87,15 @@ pub(super) async fn merge_classes(
 pub(super) async fn add_to_owners(
     session: &mut Session,
     remembered: &RememberedClasses,
-    logged: LoggedClasses,
+    mut logged: LoggedClasses,
 ) -> Result<(), sqlx::Error> {
+    logged.sort_unstable_by_key(|(owner, interval, _)| (*owner, *interval));
     let mut rows = Vec::new();
-    for (owner, interval, packed) in logged {
-        let classes = parse_classes(&packed)
-            .ok_or_else(|| sqlx::Error::Decode("classes of the log are invalid".into()))?;
-        rows.push((owner, interval, classes));
+    for of_interval in logged.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+        let (owner, interval, _) = of_interval[0];
+        rows.push((owner, interval, counts_of(of_interval)?));
     }
+    drop(logged);
     let mut ids: Vec<i32> = rows
         .iter()
         .flat_map(|(_, _, classes)| classes)
@@ -132,6 +136,22 @@ pub(super) async fn add_to_owners(
     let versions = reader.versions;
     write(session, merged.days, &versions).await?;
     write_quarters(session, merged.left).await
+}
+
+/// The clicks by class of some rows of the log. A busy account has the same classes in many rows, so they are added up meanwhile.
+fn counts_of(rows: &[(i64, i32, Vec<u8>)]) -> Result<Vec<Count>, sqlx::Error> {
+    let (mut counts, mut enough) = (Vec::new(), COUNTS_AT_ONCE);
+    for (_, _, packed) in rows {
+        let classes = parse_classes(packed)
+            .ok_or_else(|| sqlx::Error::Decode("classes of the log are invalid".into()))?;
+        counts.extend(classes);
+        if counts.len() >= enough {
+            sum_up(&mut counts);
+            enough = 2 * counts.len() + COUNTS_AT_ONCE;
+        }
+    }
+    sum_up(&mut counts);
+    Ok(counts)
 }
 
 /// Adds sums of owners to the log.

@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::{Admin, ListPage, ListQuery, SearchForm, Section, removal_path};
 use crate::abuse::Abuse;
-use crate::domain::{RemovalStatus, SeenLink};
+use crate::domain::{RemovalStatus, SeenLink, TargetUrl};
 use crate::http::{ApiError, QueryOf};
 use crate::web::page::{Site, minute, own_page};
 
@@ -19,6 +19,7 @@ use crate::web::page::{Site, minute, own_page};
 struct FoundLinkRow {
     code: String,
     target: String,
+    fallback: Option<String>,
     owner: i64,
     made: String,
     address: Option<String>,
@@ -26,6 +27,7 @@ struct FoundLinkRow {
     removed: Option<u16>,
     remove_path: String,
     host_path: Option<String>,
+    fallback_path: Option<String>,
     address_path: Option<String>,
 }
 
@@ -33,15 +35,19 @@ impl FoundLinkRow {
     fn of(link: SeenLink) -> Self {
         let code = link.code.to_string();
         let host = link.target.host();
+        let fallback = link.fallback.as_ref();
+        let fallback_host = fallback.and_then(TargetUrl::host);
         Self {
             remove_path: removal_path("link", &code),
             host_path: host.map(|host| removal_path("host", &host)),
+            fallback_path: fallback_host.map(|host| removal_path("host", &host)),
             address_path: link
                 .address
                 .as_deref()
                 .map(|at| removal_path("address", at)),
             code,
             target: link.target.as_str().to_owned(),
+            fallback: link.fallback.map(|fallback| fallback.as_str().to_owned()),
             owner: link.owner.0,
             made: minute(link.created_at),
             address: link.address,

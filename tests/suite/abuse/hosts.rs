@@ -36,6 +36,8 @@ both_modes! {
             send(app, Method::POST, &token, "/urls/shorten", &link).await
         };
         let code = make("https://bad.example/later").await.json()["short_code"].as_str().unwrap().to_owned();
+        let seen = app.get_as(&admin, "/admin/links?q=BAD.example").await.json();
+        assert_eq!((&seen["links"][0]["short_code"], &seen["links"][0]["fallback_url"]), (&json!(code), &json!("https://bad.example/later")));
         let id = id_of(&remove(app, &admin, "host", "bad.example", 410).await);
         becomes(app, &code, 410).await;
         let refused = REFUSED.replace("target_url", "fallback_url");

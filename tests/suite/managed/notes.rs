@@ -29,6 +29,16 @@ both_modes! {
         }
     }
 
+    async fn a_note_fits_however_json_escapes_its_letters(app) {
+        let token = app.register().await;
+        let code = app.shorten(&token, TARGET).await;
+        let escaped = format!("{{\"note\":\"{}\"}}", "\\ud83d\\ude00".repeat(2_000));
+        let request = app.request(Method::PATCH, &format!("/urls/{code}")).bearer_auth(&token);
+        let edited = Response::of(request.body(escaped)).await;
+        assert_eq!(edited.status, 200, "{}", edited.text);
+        assert_eq!(edited.json()["note"], "\u{1f600}".repeat(2_000));
+    }
+
     async fn a_note_is_seen_and_found_by_its_owner_only(app) {
         let (ada, bob, admin) = (app.register().await, app.register().await, admin(app).await);
         let note = "For the needles\nof Ávila";
