@@ -162,10 +162,7 @@ fn routes(
             "/auth/logout-everywhere",
             post(log_out_everywhere::log_out_everywhere),
         )
-        .route(
-            "/urls/shorten",
-            post(shorten::shorten).layer(of_link.clone()),
-        )
+        .route("/urls/shorten", post(shorten::shorten).layer(of_link))
         .route("/urls/bulk", post(bulk::bulk))
         .route("/urls/export", get(export::export))
         .route("/urls/my", get(list_links::list))
