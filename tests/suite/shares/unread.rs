@@ -132,7 +132,9 @@ both_modes! {
         let unread = join_all(asking).await;
         let refused = unread.iter().filter(|(status, _)| *status == 429).count();
         assert!((1..16).contains(&refused), "{refused}");
-        assert!(app.limit_hits("buffers_of_client").await >= refused as u64);
+        // On a busy machine some long pages of the account wait for their turn for too long.
+        let (full, waited) = (app.limit_hits("buffers_of_client").await, app.limit_hits("searches").await);
+        assert!(full >= 1 && full + waited >= refused as u64, "{full} and {waited} of {refused}");
         let page = app.get_as(&other.token, path).await;
         assert_eq!((page.status.as_u16(), page.json().as_array().unwrap().len()), (200, 1_000));
         drop(unread);
