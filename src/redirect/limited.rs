@@ -6,7 +6,7 @@ use super::{Redirect, RedirectError, Redirected, followable};
 use crate::analytics::Visitor;
 use crate::cache::CachedLink;
 use crate::clicks::{ClickReceipt, GrantAnswer, Wanted};
-use crate::domain::{ClickClass, NotFollowed, ShortCode};
+use crate::domain::{ClickClass, LinkState, NotFollowed, ShortCode};
 
 /// How often a click is asked for: a link may lose its limit and get it again.
 const TRIES: usize = 3;
@@ -44,18 +44,14 @@ impl Redirect {
         wanted: Wanted,
         class: Option<Arc<ClickClass>>,
     ) -> Result<Option<ClickReceipt>, RedirectError> {
-        let used_up = || RedirectError::of(NotFollowed::UsedUp, link);
         if link.used_up.is_known() && !self.grants.has_unused(link.id) {
-            return Err(used_up());
+            return Err(RedirectError::of(NotFollowed::UsedUp, link));
         }
         for _ in 0..TRIES {
             match self.grants.ask(link.click(), wanted, class.clone()).await {
                 Some(GrantAnswer::Click(receipt)) => return Ok(Some(receipt)),
                 Some(GrantAnswer::Left | GrantAnswer::Unlimited) => return Ok(None),
-                Some(GrantAnswer::UsedUp) => {
-                    link.used_up.note();
-                    return Err(used_up());
-                }
+                Some(GrantAnswer::UsedUp) => return Err(self.not_granted(code, link).await),
                 Some(GrantAnswer::Uncounted) => {
                     self.before_limit.count(code, link.click()).await?;
                 }
@@ -64,6 +60,30 @@ impl Redirect {
         }
         let why = "the database did not grant a click in time";
         Err(RedirectError::Unavailable(why.into()))
+    }
+
+    /// Why the database granted no click. It grants none of a link that was deleted, switched off or removed at this moment, either, and
+    /// such a link has no fallback.
+    async fn not_granted(&self, code: &ShortCode, link: &CachedLink) -> RedirectError {
+        let mut why = NotFollowed::UsedUp;
+        if link.fallback().is_some() {
+            let now = match self.lookups.read(code, None).await {
+                Ok(Some(now)) if now.id == link.id => now,
+                Ok(_) => return RedirectError::Unknown,
+                Err(error) => return error,
+            };
+            let state = LinkState {
+                is_active: now.is_active,
+                time: now.time(self.clock.now()),
+                is_used_up: true,
+                removed: now.removed,
+            };
+            why = state.followable().err().unwrap_or(why);
+        }
+        if why == NotFollowed::UsedUp {
+            link.used_up.note();
+        }
+        RedirectError::of(why, link)
     }
 
     /// Fails unless a click may be answered that was counted without a grant, because its link got a limit meanwhile. A link that was
