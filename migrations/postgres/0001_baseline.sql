@@ -134,7 +134,7 @@ CREATE TABLE links (
     tags           text    NOT NULL DEFAULT '[]',
     -- Whether a visitor's query is added to that of the target.
     forward_query  boolean NOT NULL DEFAULT false,
-    -- What the owner notes of the link, for nobody else.
+    -- The private note of its owner.
     note           text    NOT NULL DEFAULT '',
     -- Whether search engines are asked not to list the link.
     noindex        boolean NOT NULL DEFAULT false,

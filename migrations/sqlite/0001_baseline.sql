@@ -92,7 +92,7 @@ CREATE TABLE links (
     tags           TEXT    NOT NULL DEFAULT '[]',
     -- Whether a visitor's query is added to that of the target.
     forward_query  INTEGER NOT NULL DEFAULT 0,
-    -- What the owner notes of the link, for nobody else.
+    -- The private note of its owner.
     note           TEXT    NOT NULL DEFAULT '',
     -- Whether search engines are asked not to list the link.
     noindex        INTEGER NOT NULL DEFAULT 0,

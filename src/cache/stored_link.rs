@@ -30,7 +30,7 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     stored
 }
 
-/// It is no moment.
+/// The field is invalid.
 struct Invalid;
 
 /// The moment in a field, if it has one.

@@ -65,7 +65,7 @@ impl Campaign {
         Ok(Self(values))
     }
 
-    /// A target with these parameters at the end of its query, in place of those of the same names. The others stay as they are,
+    /// A target with these parameters at the end of its query, in place of parameters of the same names. The others stay as they are,
     /// and so does the fragment. Nothing is checked of a target without parameters.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ pub struct LinkProperties {
     pub starts_at: Option<Timestamp>,
     /// Where visitors are sent before the start, after the end, and once the clicks are used up.
     pub fallback: Option<TargetUrl>,
-    /// What the owner notes of the link, for nobody else.
+    /// The private note of its owner.
     pub note: Option<PrivateNote>,
     /// Whether search engines are asked not to list the link.
     pub noindex: bool,

@@ -72,7 +72,7 @@ impl Title {
     }
 }
 
-/// What an owner notes of a link for itself: 1 to 2,000 characters in any number of lines, without other control characters.
+/// The private note of a link's owner: 1 to 2,000 characters in any number of lines, without other control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrivateNote(Box<str>);
 

@@ -171,7 +171,7 @@ async fn bound_referrers(
     Ok(sums)
 }
 
-/// The classes of a day, if there may be too many referrers with those that are added.
+/// The classes of a day, if there may be too many referrers with the added classes.
 fn classes_if_full(known: Option<&ClassDay>, added: &[Sum], ids: &ClassIds) -> Option<Vec<i32>> {
     let max = max_referrers(added.first()?.day());
     let count = known.map_or(0, ClassDay::most_classes);

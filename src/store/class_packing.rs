@@ -13,7 +13,7 @@ pub(super) struct Count {
     pub(super) clicks: i64,
 }
 
-/// Puts counts in their order, and sums those of the same quarter and class. A sum of 0 is left out.
+/// Puts counts in their order, and adds up the counts of the same quarter and class. A sum of 0 is left out.
 pub(super) fn sum_up(counts: &mut Vec<Count>) {
     counts.sort();
     counts.dedup_by(|next, sum| {

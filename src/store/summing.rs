@@ -188,7 +188,7 @@ impl Sums {
         Self::new(self.0)
     }
 
-    /// The classes, and those that clicks get for whose class there is no room; in rising order.
+    /// The classes, and the classes that clicks get for whose class there is no room; in rising order.
     pub(super) fn classes(&self) -> Vec<Arc<ClickClass>> {
         let classes = self.0.iter().map(|sum| Arc::clone(&sum.class)).collect();
         let mut classes = set(classes);
@@ -230,7 +230,7 @@ impl Sums {
         intervals.into_iter().map(details).collect()
     }
 
-    /// Takes out those of some days, which are in rising order.
+    /// Takes out the sums of some days, which are in rising order.
     pub(super) fn take_out(&mut self, days: &[DayOf]) -> Self {
         let is_taken = |sum: &mut Sum| days.binary_search(&sum.day()).is_ok();
         Self(self.0.extract_if(.., is_taken).collect())

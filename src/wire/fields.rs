@@ -74,7 +74,7 @@ link_fields! {
     /// visit is not counted. Visitors of an inactive or removed link are not sent there.
     #[schema(value_type = Option<String>, format = "uri", max_length = 2048)]
     fallback_url: Text(String), ANY;
-    /// A note for you, of up to 2,000 characters in any number of lines; nobody else sees it. `q` finds it.
+    /// A note for you, of up to 2,000 characters in any number of lines, which only you see. `q` finds it.
     #[schema(value_type = Option<String>, max_length = 2_000)]
     note: Text(String), ANY;
     /// Whether search engines are asked not to list the link: its redirect has `X-Robots-Tag: noindex`.

@@ -94,7 +94,7 @@ pub struct FullLinkBody {
         max_length = 2048
     )]
     pub fallback_url: Option<String>,
-    /// What the owner notes of it, for nobody else.
+    /// The private note of its owner.
     #[schema(required = true, example = "Printed on the flyers")]
     pub note: Option<String>,
     /// Whether search engines are asked not to list it.

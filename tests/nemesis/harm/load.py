@@ -27,7 +27,7 @@ LIMITED = 0.3
 """The share of links with `max_clicks`."""
 LIMITS = (50, 1_000)
 WITH_FALLBACK = 0.5
-"""The share of those that send further visitors elsewhere."""
+"""The share of the links that send further visitors elsewhere."""
 TAKEN_BY = {TakenBy.DELETE: 5, TakenBy.EDIT: 3, TakenBy.REMOVAL: 2}
 """How links are taken away, with weights; of those with a limit none is ended by an edit."""
 REFERRERS = {"example.com": "https://news.example.com/today?id=7", "example.net": "https://example.net/", None: ""}

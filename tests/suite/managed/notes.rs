@@ -1,4 +1,4 @@
-//! What owners note of their links, for nobody else.
+//! Private notes of the owners of links.
 
 use reqwest::Method;
 use serde_json::{Value, json};
