@@ -12,6 +12,7 @@ mod deleted_users;
 mod detail_room;
 mod details;
 mod file;
+mod history;
 mod links;
 mod migrations;
 mod owner_series;

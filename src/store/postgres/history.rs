@@ -7,7 +7,7 @@
 //! be wrong.
 
 use super::PostgresStore;
-use super::seen::{KnownDatabase, Row};
+use super::seen::{KnownDatabase, NewestRows, Row};
 use super::session::Session;
 use crate::store::{HistoryCheck, HistoryNote, StoreError};
 
@@ -87,6 +87,14 @@ impl PostgresStore {
         let mut noted = self.seen.noted();
         noted.started = started;
         noted.went_back |= went_back;
+        noted.at_check = if id == before.note.id {
+            NewestRows {
+                link: before.note.link,
+                deleted: before.note.deleted,
+            }
+        } else {
+            NewestRows::default()
+        };
         let note = &mut noted.note;
         if note.id != id {
             // They were rows of another history.
@@ -109,15 +117,19 @@ async fn confirm(
     let mut row: Row = sqlx::query_as(LOCKED).fetch_one(&mut *session).await?;
     let (id, checked_server, is_checked, server, _, bytes) = &mut row;
     let note = &before.note;
-    let (link, code) = note.link.clone().unzip();
+    let links = [&note.link, &before.at_check.link].into_iter().flatten();
+    let (ids, codes): (Vec<_>, Vec<_>) = links.cloned().unzip();
+    let deleted = [&note.deleted, &before.at_check.deleted].into_iter();
     let has_all: bool = sqlx::query_scalar(
-        "SELECT ($1::bigint IS NULL OR EXISTS (SELECT FROM links WHERE id = $1)
-                 OR EXISTS (SELECT FROM retired_codes WHERE short_code = $2))
-            AND ($3::text IS NULL OR EXISTS (SELECT FROM retired_codes WHERE short_code = $3))",
+        "SELECT NOT EXISTS (SELECT FROM unnest($1::bigint[], $2::text[]) AS made (id, code)
+                 WHERE NOT EXISTS (SELECT FROM links WHERE links.id = made.id)
+                   AND NOT EXISTS (SELECT FROM retired_codes WHERE short_code = made.code))
+            AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS deleted (code)
+                 WHERE NOT EXISTS (SELECT FROM retired_codes WHERE short_code = deleted.code))",
     )
-    .bind(link)
-    .bind(code)
-    .bind(note.deleted.as_deref())
+    .bind(ids)
+    .bind(codes)
+    .bind(deleted.flatten().cloned().collect::<Vec<_>>())
     .fetch_one(&mut *session)
     .await?;
     let is_known = !note.id.is_empty();

@@ -20,10 +20,19 @@ pub(in crate::store) struct Seen {
     pub(super) checking: tokio::sync::Mutex<()>,
 }
 
+/// The newest link of a history, and the code of the newest deleted link.
+#[derive(Clone, Default)]
+pub(super) struct NewestRows {
+    pub(super) link: Option<(i64, String)>,
+    pub(super) deleted: Option<String>,
+}
+
 /// What an instance has noted of the database.
 #[derive(Clone, Default)]
 pub(super) struct KnownDatabase {
     pub(super) note: HistoryNote,
+    /// The newest rows at the last check. What was made since may be on a server that lacks them.
+    pub(super) at_check: NewestRows,
     /// When the server was started that was checked last.
     pub(super) started: i64,
     /// Whether the database went back since a check reported so.
