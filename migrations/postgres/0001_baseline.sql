@@ -150,6 +150,8 @@ CREATE TABLE links (
     starts_at      bigint,
     -- Where visitors are sent before the start, after the end, and once the clicks are used up.
     fallback_url   text,
+    -- The pool of targets that stands in the place of the target.
+    pool           bigint,
     CONSTRAINT links_start_before_end CHECK (starts_at < expires_at)
 );
 
@@ -251,7 +253,7 @@ END
 $$;
 CREATE TRIGGER links_changed
     AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, noindex, removed_status,
-        starts_at, fallback_url OR DELETE ON links
+        starts_at, fallback_url, pool OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION link_changed();
 
 -- How many links each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.
@@ -749,6 +751,39 @@ BEGIN
     WHERE recorder = of_recorder AND number = with_number;
 END
 $$;
+
+-- # Pools
+
+-- Targets of which each visitor of a link gets the next one, in their order; the lock on a row puts the visitors in order. A pool
+-- that is emptied gets another id: what an instance took from it before, and no visitor got, is worth nothing.
+CREATE TABLE pools (
+    id      bigint PRIMARY KEY,
+    link_id bigint NOT NULL UNIQUE REFERENCES links (id) ON DELETE CASCADE,
+    -- Targets that were ever added, and how many of them were taken.
+    size    bigint NOT NULL DEFAULT 0,
+    given   bigint NOT NULL DEFAULT 0
+);
+
+-- The targets, some to a row.
+CREATE TABLE pool_targets (
+    pool    bigint NOT NULL REFERENCES pools (id) ON DELETE CASCADE,
+    -- The place of the first of them among all of the pool.
+    first   bigint NOT NULL,
+    -- A JSON array of texts.
+    targets text   NOT NULL,
+    PRIMARY KEY (pool, first)
+);
+
+-- What each process took last, for one that did not get the answer.
+CREATE TABLE pool_takes (
+    pool     bigint NOT NULL REFERENCES pools (id) ON DELETE CASCADE,
+    process  bigint NOT NULL,
+    number   bigint NOT NULL,
+    first    bigint NOT NULL,
+    targets  bigint NOT NULL,
+    taken_at bigint NOT NULL,
+    PRIMARY KEY (pool, process)
+);
 
 -- # Sums by owner
 

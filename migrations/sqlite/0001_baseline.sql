@@ -113,6 +113,8 @@ CREATE TABLE links (
     starts_at      INTEGER,
     -- Where visitors are sent before the start, after the end, and once the clicks are used up.
     fallback_url   TEXT,
+    -- The pool of targets that stands in the place of the target.
+    pool           INTEGER,
     CHECK (starts_at < expires_at)
 ) STRICT;
 
@@ -171,7 +173,7 @@ CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes;
 -- retired, whoever deleted the link or its owner; that of a removed link has no owner any more.
 CREATE TRIGGER link_changed
 AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, noindex, removed_status,
-        starts_at, fallback_url ON links
+        starts_at, fallback_url, pool ON links
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (old.short_code);
 END;
@@ -315,6 +317,39 @@ CREATE TABLE click_grants (
     granted_at INTEGER NOT NULL,
     PRIMARY KEY (recorder, number)
 ) STRICT, WITHOUT ROWID;
+
+-- # Pools
+
+-- Targets of which each visitor of a link gets the next one, in their order. A pool
+-- that is emptied gets another id: what an instance took from it before, and no visitor got, is worth nothing.
+CREATE TABLE pools (
+    id      INTEGER PRIMARY KEY,
+    link_id INTEGER NOT NULL UNIQUE REFERENCES links (id) ON DELETE CASCADE,
+    -- Targets that were ever added, and how many of them were taken.
+    size    INTEGER NOT NULL DEFAULT 0,
+    given   INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- The targets, some to a row.
+CREATE TABLE pool_targets (
+    pool    INTEGER NOT NULL REFERENCES pools (id) ON DELETE CASCADE,
+    -- The place of the first of them among all of the pool.
+    first   INTEGER NOT NULL,
+    -- A JSON array of texts.
+    targets TEXT   NOT NULL,
+    PRIMARY KEY (pool, first)
+) STRICT;
+
+-- What each process took last, for one that did not get the answer.
+CREATE TABLE pool_takes (
+    pool     INTEGER NOT NULL REFERENCES pools (id) ON DELETE CASCADE,
+    process  INTEGER NOT NULL,
+    number   INTEGER NOT NULL,
+    first    INTEGER NOT NULL,
+    targets  INTEGER NOT NULL,
+    taken_at INTEGER NOT NULL,
+    PRIMARY KEY (pool, process)
+) STRICT;
 
 -- # Sums by owner
 

@@ -20,7 +20,7 @@
 //! which one address gets a quarter. Past it a header is not known, unless its plain words say that it is a bot's, and it
 //! takes no room in the tables: a stranger cannot push out what others send.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use metrics::{Counter, counter};
 
@@ -37,6 +37,7 @@ mod memo;
 mod referrer;
 
 use agents::{Agent, UserAgents};
+use bots::Bots;
 pub use budget::AddressOf;
 use budget::Budget;
 pub use countries::{Countries, CountriesError};
@@ -126,6 +127,14 @@ impl Analytics {
             countries,
         }
     }
+}
+
+/// Whether an agent is a known bot's, whatever is kept of visitors. A visitor without an agent may be a person's own program.
+#[must_use]
+pub fn is_known_bot(agent: Option<&[u8]>) -> bool {
+    static BOTS: LazyLock<Bots> = LazyLock::new(Bots::new);
+    let agent = agents::cut(agent.unwrap_or_default());
+    agent.is_some_and(|agent| BOTS.has(agent))
 }
 
 impl Classifier {

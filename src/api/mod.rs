@@ -58,6 +58,7 @@ mod login;
 mod me;
 mod my_breakdown;
 mod my_series;
+mod pool;
 mod prometheus;
 mod qr;
 mod ready;
@@ -183,6 +184,10 @@ fn routes(
         )
         .route("/urls/{short_code}/stats/live", get(live::live))
         .route("/urls/{short_code}/qr", get(qr::qr))
+        .route(
+            "/urls/{short_code}/pool",
+            post(pool::add).get(pool::show).delete(pool::empty),
+        )
         .route(
             "/urls/{short_code}",
             get(show_link::show)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::domain::{
-    Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, RedirectOptions,
-    RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
+    Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, PoolId,
+    RedirectOptions, RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
 };
 
 /// The part of a link that a redirect needs, ready to be sent. With the counters of its `Arc` it takes one line of the
@@ -41,14 +41,26 @@ pub struct RareParts {
     pub start: Option<Timestamp>,
     /// Where visitors are sent before the start, after the end, and once the clicks are used up.
     pub fallback: Option<Arc<Location>>,
+    /// The pool of which each visitor gets the next target.
+    pub pool: Option<PoolId>,
 }
 
 impl RareParts {
     /// `None` if the link has none of them.
-    pub(super) fn of(start: Option<Timestamp>, fallback: Option<Location>) -> Option<Box<Self>> {
-        let has_any = start.is_some() || fallback.is_some();
+    pub(super) fn of(
+        start: Option<Timestamp>,
+        fallback: Option<Location>,
+        pool: Option<PoolId>,
+    ) -> Option<Box<Self>> {
+        let has_any = start.is_some() || fallback.is_some() || pool.is_some();
         let fallback = fallback.map(Arc::new);
-        has_any.then(|| Box::new(Self { start, fallback }))
+        has_any.then(|| {
+            Box::new(Self {
+                start,
+                fallback,
+                pool,
+            })
+        })
     }
 }
 
@@ -117,6 +129,7 @@ impl CachedLink {
             rare: RareParts::of(
                 link.starts_at,
                 link.fallback.as_ref().map(TargetUrl::location),
+                link.pool,
             ),
         }
     }
@@ -125,6 +138,12 @@ impl CachedLink {
     #[must_use]
     pub fn fallback(&self) -> Option<&Arc<Location>> {
         self.rare.as_ref()?.fallback.as_ref()
+    }
+
+    /// The pool that stands in the place of its target.
+    #[must_use]
+    pub fn pool(&self) -> Option<PoolId> {
+        self.rare.as_ref()?.pool
     }
 
     /// The clock is read only for links that have a start or an end.

@@ -23,6 +23,7 @@ mod link_values;
 mod location;
 mod named_user;
 mod password;
+mod pool;
 pub mod public_suffix;
 mod reason;
 mod registration;
@@ -64,6 +65,7 @@ pub use link_values::{
 pub use location::{Location, LocationTooLong};
 pub use named_user::NamedUser;
 pub use password::{InvalidPassword, Password, prepared_password};
+pub use pool::{InvalidPool, PoolId, PoolTargets};
 pub use reason::{io_reason, json_reason};
 pub use registration::{Registration, RegistrationRefused};
 pub use removal::{

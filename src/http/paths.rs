@@ -36,7 +36,7 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 39] = [
+pub const ROUTES: [Route; 40] = [
     route("/.well-known/security.txt", Class::Unbounded),
     route("/admin/audit", Class::Bounded),
     route("/admin/links", Class::Bounded),
@@ -69,6 +69,7 @@ pub const ROUTES: [Route; 39] = [
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),
     route("/urls/{short_code}", Class::Bounded),
+    route("/urls/{short_code}/pool", Class::Bounded),
     route(QR, Class::Bounded),
     route("/urls/{short_code}/stats", Class::Bounded),
     route("/urls/{short_code}/stats/breakdown", Class::Bounded),

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::abuse::Refusals;
 use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
-use crate::domain::{Clock, CurrentBlocklist, InvalidProperty, OwnHost, Principal};
+use crate::domain::{Clock, InvalidProperty, OwnHost, Principal};
 use crate::limits::{
     AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
 };
@@ -24,6 +25,7 @@ mod lengthen;
 mod list;
 mod live;
 mod outbox;
+mod pool;
 mod refused;
 mod report;
 mod revision;
@@ -53,8 +55,8 @@ pub struct LinkService {
     pub store: Store,
     /// Whether the database has room for more.
     pub room: StorageRoom,
-    /// More refused targets.
-    pub blocklist: CurrentBlocklist,
+    /// Targets to which no link may lead.
+    pub refusals: Refusals,
     /// For how many days a link keeps the address that it was made from; 0: not at all.
     pub audit_days: u32,
     /// Links that are being made.
@@ -123,6 +125,12 @@ pub enum LinkError {
     /// The URL in the field of this name is on a host that administrators removed, or on the blocklist.
     #[error("no link may lead to this target")]
     TargetRefused(&'static str),
+    /// The target in this line of a pool is refused so.
+    #[error("no pool may lead to the target in line {0}")]
+    PoolTargetRefused(usize),
+    /// A pool has room for so many targets only.
+    #[error("the pool has room for {0} more targets")]
+    PoolFull(u64),
     /// A new link may not have ended already.
     #[error("the link would have ended already")]
     EndsInPast,

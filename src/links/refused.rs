@@ -1,9 +1,9 @@
 //! Refused targets: hosts that administrators removed, and entries of the blocklist.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::{LinkError, LinkService};
-use crate::domain::{HostPattern, LinkProperties, TargetUrl};
+use crate::domain::{LinkProperties, TargetUrl};
 
 /// The URLs to which a link leads, or would lead from now on.
 #[derive(Clone, Copy)]
@@ -56,27 +56,11 @@ impl LinkService {
             each.map(move |(field, target)| (place, field, target))
         });
         let targets: Vec<_> = targets.collect();
-        let hosts = targets.iter().map(|(_, _, target)| target.hosts());
-        let hosts: Vec<_> = hosts.collect();
-        let distinct: HashSet<&str> = hosts.iter().flatten().map(String::as_str).collect();
-        let patterns: HashSet<_> = distinct
-            .into_iter()
-            .flat_map(HostPattern::all_for)
-            .collect();
-        let patterns: Vec<_> = patterns.into_iter().collect();
-        let removed = self.store.removed_hosts(&patterns).await?;
-        let removed: Vec<_> = removed
-            .iter()
-            .filter_map(|pattern| HostPattern::parse(pattern).ok())
-            .collect();
-        let is_refused = |hosts: &Vec<String>| {
-            let mut hosts = hosts.iter();
-            hosts.any(|host| removed.iter().any(|pattern| pattern.matches(host)))
-        };
-        let list = self.blocklist.get();
+        let urls: Vec<_> = targets.iter().map(|(_, _, target)| *target).collect();
+        let are_refused = self.refusals.of(&urls).await?;
         let mut refused = HashMap::new();
-        for ((place, field, target), hosts) in targets.iter().zip(&hosts) {
-            if is_refused(hosts) || list.blocks(target.as_str()) {
+        for ((place, field, _), is_refused) in targets.iter().zip(are_refused) {
+            if is_refused {
                 refused.entry(*place).or_insert(*field);
             }
         }

@@ -44,6 +44,9 @@ impl Redirect {
             let version = self.cache.version();
             let (link, source) = self.resolve(code, now, visitor).await?;
             let link = followable(link, &*self.clock)?;
+            if link.pool().is_some() {
+                return Box::pin(self.pooled(code, visitor)).await;
+            }
             if link.options.is_limited {
                 return self.granted(code, visitor).await;
             }
@@ -86,6 +89,9 @@ impl Redirect {
         }
         let now = followable(now, &*self.clock)?;
         if click == now.click() {
+            if now.pool().is_some() {
+                return Box::pin(self.to_next(now, source_now, receipt, visitor)).await;
+            }
             return Ok(Redirected::by_click(now, source_now, receipt));
         }
         // The code now belongs to another link: the click is counted for that link, too.

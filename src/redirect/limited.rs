@@ -23,6 +23,9 @@ impl Redirect {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
+        if link.pool().is_some() {
+            return Box::pin(self.pooled(code, visitor)).await;
+        }
         let receipt = if link.options.is_limited {
             let class = self.classifier.class_of(visitor);
             self.ask(code, &link, Wanted::Click, class).await?

@@ -18,6 +18,8 @@
 //!
 //! Of a link with `max_clicks` the database grants each click (`limited`): with the database away it is answered 503.
 //!
+//! Of a link with a pool the database gives each visitor the next target (`pooled`): with the database away it is answered 503.
+//!
 //! Before that, the class of the click is found by the visitor's headers ([`crate::analytics`]).
 //!
 //! The hot path allocates nothing but an entry of the request in its batch, logs nothing, and asks the database (or its
@@ -29,7 +31,7 @@ use std::time::Instant;
 use crate::analytics::{Classifier, Visitor};
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
 use crate::clicks::{ClicksBeforeLimit, Grants, Recorders, Wanted};
-use crate::domain::{Clock, CurrentBlocklist, Location, RemovalStatus, ShortCode};
+use crate::domain::{Clock, CurrentBlocklist, Location, NotFollowed, RemovalStatus, ShortCode};
 use crate::limits::MissLimiter;
 use crate::telemetry::redirects::RedirectMetrics;
 
@@ -37,11 +39,14 @@ mod counted;
 mod error;
 mod limited;
 mod lookups;
+mod pooled;
+mod pools;
 mod redirected;
 mod replica;
 
 pub use error::{Fallback, RedirectError};
 pub use lookups::Lookups;
+pub use pools::Pools;
 pub use redirected::Redirected;
 pub use replica::ReplicaReads;
 
@@ -54,6 +59,8 @@ pub struct Redirect {
     pub recorders: Recorders,
     /// Grants the clicks of links with a limit.
     pub grants: Arc<Grants>,
+    /// Gives out the targets of pools.
+    pub pools: Arc<Pools>,
     /// Counts the clicks from before such a limit.
     pub before_limit: Arc<ClicksBeforeLimit>,
     /// The database, for links that are not cached.
@@ -143,6 +150,9 @@ impl Redirect {
         let (link, source) = self.resolve(code, start, visitor).await?;
         let link = followable(link, &*self.clock)?;
         self.check_query(&link, visitor)?;
+        if link.pool().is_some() {
+            return Box::pin(self.pooled(code, visitor)).await;
+        }
         if link.options.is_limited {
             return Box::pin(self.granted(code, visitor)).await;
         }
@@ -171,6 +181,10 @@ impl Redirect {
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
         let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
+        if link.pool().is_some() {
+            // None of its targets is for a preview.
+            return Err(RedirectError::of(NotFollowed::UsedUp, &link));
+        }
         if link.options.is_limited {
             Box::pin(self.ask(code, &link, Wanted::Preview, None)).await?;
         }

@@ -13,6 +13,8 @@ pub struct Redirected {
     link: Arc<CachedLink>,
     source: Source,
     kind: VisitKind,
+    /// Where it leads instead of to the link's target.
+    instead: Option<Location>,
     /// The location with the visitor's query.
     forwarded: Option<Location>,
     /// Whether search engines are asked not to list any short link.
@@ -40,6 +42,7 @@ impl Redirected {
             link,
             source,
             kind,
+            instead: None,
             forwarded: None,
             noindex: false,
         }
@@ -62,12 +65,17 @@ impl Redirected {
     /// The value of the `Location` header.
     #[must_use]
     pub fn location(&self) -> &Location {
-        self.forwarded.as_ref().unwrap_or(&self.link.location)
+        self.forwarded.as_ref().unwrap_or_else(|| self.target())
     }
 
-    /// The location of the link, without a visitor's query.
+    /// The location without a visitor's query.
     pub(super) fn target(&self) -> &Location {
-        &self.link.location
+        self.instead.as_ref().unwrap_or(&self.link.location)
+    }
+
+    /// Leads to another location than the link's target, if one is given.
+    pub(super) fn to(self, instead: Option<Location>) -> Self {
+        Self { instead, ..self }
     }
 
     /// The location with the visitor's query, if the query was added.
@@ -88,7 +96,7 @@ impl Redirected {
     /// Adds the query of the visitor's request to the location, if the link forwards it.
     pub(super) fn with_query(mut self, query: Option<&str>) -> Result<Self, LocationTooLong> {
         if let Some(query) = self.link.options.forwarded(query) {
-            self.forwarded = self.link.location.with_query(query)?;
+            self.forwarded = self.target().with_query(query)?;
         }
         Ok(self)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::abuse::Abuse;
+use crate::abuse::{Abuse, Refusals};
 use crate::accounts::{Accounts, PasswordHasher, Secrets, Tokens};
 use crate::analytics::{Analytics, Classifier, Countries};
 use crate::api::{
@@ -28,7 +28,7 @@ use crate::limits::{
 use crate::links::{
     ClickOrders, CodeLength, Creations, LinkService, LiveCounts, turns_of_long_pages,
 };
-use crate::redirect::{Lookups, Redirect, ReplicaReads};
+use crate::redirect::{Lookups, Pools, Redirect, ReplicaReads};
 use crate::server::error::ServeError;
 use crate::server::from_settings::{
     analytics, blocklist, common_passwords, database_runtime, journal_deadlines, secrets,
@@ -100,6 +100,7 @@ pub(super) struct App {
     pub(super) memory_only: Arc<MemoryOnly>,
     pub(super) flusher: Arc<Flusher>,
     pub(super) grants: Arc<Grants>,
+    pools: Arc<Pools>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) links: Arc<LinkService>,
     pub(super) abuse: Arc<Abuse>,
@@ -170,11 +171,14 @@ impl App {
             blocklist.clone(),
             Arc::clone(&clock),
         );
+        let refusals = Refusals {
+            store: store.clone(),
+            blocklist,
+        };
         let links = LinkService {
             store: store.clone(),
-
             room: store.room.clone(),
-            blocklist,
+            refusals: refusals.clone(),
             audit_days: config.audit_days,
             counts,
             details: Arc::clone(&store.details),
@@ -206,6 +210,7 @@ impl App {
         let link_changes = LinkChanges::new(store.clone(), cache.clone());
         let flusher = Flusher::new(redis.clone(), store.clone(), Arc::clone(&clock));
         Ok(Self {
+            pools: Pools::new(refusals, Arc::clone(&clock), lookups.runtime.clone()),
             grants: Grants::new(store.clicks.clone(), Arc::clone(&clock)),
             store,
             replica,
@@ -326,6 +331,7 @@ impl App {
                 cache,
                 recorders: recorders.clone(),
                 grants: Arc::clone(&self.grants),
+                pools: Arc::clone(&self.pools),
                 before_limit: Arc::clone(&self.before_limit),
                 lookups: self.lookups.clone(),
                 metrics: RedirectMetrics::default(),
@@ -336,7 +342,7 @@ impl App {
                     .as_ref()
                     .map_or_else(Classifier::off, Classifier::new),
                 noindex: self.noindex,
-                blocklist: self.links.blocklist.clone(),
+                blocklist: self.links.refusals.blocklist.clone(),
             },
             tasks: RedirectTasks {
                 deliveries,

@@ -207,7 +207,7 @@ impl Store {
 
 /// The change that a trigger has just noted. The link was locked before, so it is the newest one of its code. `None` if its
 /// account is deleted at this moment: the changes of its links are announced with it.
-async fn newest_change(
+pub(super) async fn newest_change(
     connection: &mut Connection<'_>,
     code: &ShortCode,
 ) -> Result<Option<Change>, StoreError> {

@@ -33,7 +33,7 @@ pub struct ToCount<T> {
 /// What a redirect needs of a row of `links`.
 macro_rules! target_columns {
     () => {
-        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url"
+        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url, pool"
     };
 }
 
@@ -265,5 +265,6 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
         },
         starts_at: row.get("starts_at")?,
         fallback: row.get("fallback_url")?,
+        pool: row.get("pool")?,
     })
 }

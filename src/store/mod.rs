@@ -48,6 +48,7 @@ mod new_links;
 mod outbox;
 mod owner_rows;
 mod permits;
+mod pools;
 mod postgres;
 mod properties;
 mod queue_delay;
@@ -95,6 +96,7 @@ pub use new_links::{
     CreateLinkError, CreatedLink, CreatedOfMany, IdempotentRequest, NewLink, Outcome,
 };
 pub use outbox::{Change, ChangePosition, ChangesSince};
+pub use pools::{Added, Emptied, PoolState, PoolTake};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use queue_delay::for_waiting_client;
 pub use removal_steps::{IsCovered, SCANNED_IN_STEP, Scanned, Step};

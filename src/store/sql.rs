@@ -10,7 +10,9 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, ColumnIndex, Decode, SqlSafeStr, SqlStr, Type, ValueRef};
 
 use super::StoreError;
-use crate::domain::{LinkId, RemovalId, RemovalStatus, ShortCode, Timestamp, TokenKey, UserId};
+use crate::domain::{
+    LinkId, PoolId, RemovalId, RemovalStatus, ShortCode, Timestamp, TokenKey, UserId,
+};
 
 /// When an operation gets a connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -184,6 +186,7 @@ values! {
         Timestamp, at => at.micros();
         UserId, user => user.0;
         LinkId, link => link.number();
+        PoolId, pool => pool.number();
         RemovalId, removal => removal.0;
         RemovalStatus, status => status.code().into();
     )

@@ -17,6 +17,7 @@ mod links;
 mod migrations;
 mod owner_series;
 mod parts;
+mod pools;
 mod recorders;
 mod removals;
 mod replica;

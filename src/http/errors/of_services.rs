@@ -6,6 +6,7 @@ use super::ApiError;
 use crate::abuse::AbuseError;
 use crate::accounts::{AccountError, HashError, MAX_KEYS, TokenFault};
 use crate::clicks::counts::CountError;
+use crate::domain::PoolTargets;
 use crate::limits::{Full, TooMany};
 use crate::links::LinkError;
 use crate::qr::QrError;
@@ -59,6 +60,13 @@ impl From<LinkError> for ApiError {
                 let why = "must not lead to a target that this service refuses";
                 Self::invalid(format!("{field}: {why}"))
             }
+            LinkError::PoolTargetRefused(line) => Self::invalid(format!(
+                "line {line}: must not lead to a target that this service refuses"
+            )),
+            LinkError::PoolFull(room) => Self::invalid(format!(
+                "body: the pool has room for {room} more targets; a pool has at most {} in all, those that were given included",
+                PoolTargets::MAX
+            )),
             LinkError::CodeTooShort(least) => Self::invalid(format!(
                 "custom_code: must be at least {least} characters long"
             )),

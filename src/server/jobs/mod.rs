@@ -82,7 +82,7 @@ pub(super) fn spawn(
     jobs.spawn(prune::run(flusher()));
     let links = Arc::clone(&app.links);
     jobs.spawn(removals::run(Arc::clone(&app.abuse), links));
-    let list = app.links.blocklist.clone();
+    let list = app.links.refusals.blocklist.clone();
     jobs.spawn(blocklist::run(
         app.blocklist.clone(),
         list,

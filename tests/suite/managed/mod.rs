@@ -9,6 +9,7 @@ mod make;
 mod max_clicks;
 mod noindex;
 mod notes;
+mod pools;
 mod repeated;
 mod scheduled;
 mod short_codes;
