@@ -18,14 +18,12 @@ use crate::store::{Actor, Change, NewRemoval, Removed, Store, StoreError};
 mod blocklist;
 mod events;
 mod operator;
-mod refusals;
 mod searching;
 mod work;
 
 use events::Event;
 
 pub use blocklist::{BlocklistError, read_blocklist};
-pub use refusals::Refusals;
 pub use work::{AT_ONCE, Work};
 
 /// Removals, and what administrators see.

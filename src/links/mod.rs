@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::abuse::Refusals;
 use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
@@ -10,7 +9,7 @@ use crate::domain::{Clock, InvalidProperty, OwnHost, Principal};
 use crate::limits::{
     AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
 };
-use crate::store::{Details, StorageRoom, Store, StoreError};
+use crate::store::{Details, Refusals, StorageRoom, Store, StoreError};
 
 mod announce;
 mod breakdown;

@@ -10,11 +10,10 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::RedirectError;
-use crate::abuse::Refusals;
+use super::{Lookups, RedirectError};
 use crate::domain::{Clock, Location, PoolId};
 use crate::shared_redis::random_id;
-use crate::store::{PoolTake, StoreError};
+use crate::store::{PoolTake, Refusals, Store, StoreError};
 use crate::telemetry::throttle::FailureLog;
 
 /// Targets that are taken at once: bounds how long one transaction keeps the pool locked.
@@ -31,6 +30,7 @@ const MAX_UNUSED: usize = 10_000;
 
 /// The pools of one process.
 pub struct Pools {
+    store: Store,
     refusals: Refusals,
     clock: Arc<dyn Clock>,
     /// The runtime on which database calls run.
@@ -137,13 +137,14 @@ impl State {
 }
 
 impl Pools {
-    /// The pools of this process; the database is asked on `runtime`.
+    /// The pools of this process; their database and its runtime are those of `lookups`.
     #[must_use]
-    pub fn new(refusals: Refusals, clock: Arc<dyn Clock>, runtime: Handle) -> Arc<Self> {
+    pub fn new(refusals: Refusals, lookups: &Lookups, clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
+            store: lookups.store.clone(),
+            runtime: lookups.runtime.clone(),
             refusals,
             clock,
-            runtime,
             process: random_id() >> 1,
             number: AtomicU64::new(0),
             state: Mutex::default(),
@@ -242,8 +243,7 @@ impl Pools {
 
     /// What is taken, without the targets that were refused since they were added.
     async fn allowed(&self, take: PoolTake) -> Result<Given, StoreError> {
-        let store = &self.refusals.store;
-        let taken = store.take_from_pool(take, self.clock.now()).await?;
+        let taken = self.store.take_from_pool(take, self.clock.now()).await?;
         let refused = self.refusals.of(&taken.iter().collect::<Vec<_>>()).await?;
         let allowed = taken.iter().zip(refused);
         let allowed = allowed.filter(|(_, is_refused)| !is_refused);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::abuse::{Abuse, Refusals};
+use crate::abuse::Abuse;
 use crate::accounts::{Accounts, PasswordHasher, Secrets, Tokens};
 use crate::analytics::{Analytics, Classifier, Countries};
 use crate::api::{
@@ -37,7 +37,7 @@ use crate::server::redirect_worker::{RedirectTasks, RedirectWorker};
 use crate::server::shutdown::Shutdown;
 use crate::server::startup::Databases;
 use crate::shared_redis::{RedisShard, RedisShards};
-use crate::store::{PostgresReplica, Store};
+use crate::store::{PostgresReplica, Refusals, Store};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
 use crate::web::{ExportForm, ExportLinks, LinkDocuments, Site, WebState};
@@ -171,10 +171,7 @@ impl App {
             blocklist.clone(),
             Arc::clone(&clock),
         );
-        let refusals = Refusals {
-            store: store.clone(),
-            blocklist,
-        };
+        let refusals = Refusals::new(&store, blocklist);
         let links = LinkService {
             store: store.clone(),
             room: store.room.clone(),
@@ -210,7 +207,7 @@ impl App {
         let link_changes = LinkChanges::new(store.clone(), cache.clone());
         let flusher = Flusher::new(redis.clone(), store.clone(), Arc::clone(&clock));
         Ok(Self {
-            pools: Pools::new(refusals, Arc::clone(&clock), lookups.runtime.clone()),
+            pools: Pools::new(refusals, &lookups, Arc::clone(&clock)),
             grants: Grants::new(store.clicks.clone(), Arc::clone(&clock)),
             store,
             replica,

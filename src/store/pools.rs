@@ -13,7 +13,7 @@ use crate::domain::{
 };
 
 /// Targets in a row: a visitor's target is read with its neighbours.
-const TARGETS_IN_ROW: usize = 64;
+const TARGETS_IN_ROW: u8 = 64;
 
 /// Rows that are written by one statement.
 const ROWS_AT_ONCE: usize = 100;
@@ -126,8 +126,8 @@ async fn insert(
     targets: &[TargetUrl],
 ) -> Result<(), StoreError> {
     let mut first = first;
-    for targets in targets.chunks(TARGETS_IN_ROW * ROWS_AT_ONCE) {
-        let rows = targets.chunks(TARGETS_IN_ROW).map(|row| {
+    for targets in targets.chunks(usize::from(TARGETS_IN_ROW) * ROWS_AT_ONCE) {
+        let rows = targets.chunks(usize::from(TARGETS_IN_ROW)).map(|row| {
             let texts: Vec<_> = row.iter().map(TargetUrl::as_str).collect();
             let value = serde_json::json!({
                 "first": first,
@@ -136,7 +136,7 @@ async fn insert(
             first += row.len() as u64;
             value
         });
-        let rows = serde_json::Value::from_iter(rows).to_string();
+        let rows = rows.collect::<serde_json::Value>().to_string();
         let insert: Query<'_> = query_of_each(
             "INSERT INTO pool_targets (pool, first, targets)
              SELECT $1, first, targets FROM json_to_recordset(CAST($2 AS json)) AS given (first bigint, targets text)",
@@ -307,7 +307,7 @@ async fn targets(
     let find = query(
         "SELECT first, targets FROM pool_targets WHERE pool = $1 AND first > $2 AND first < $3 ORDER BY first",
     );
-    let before = first.cast_signed() - TARGETS_IN_ROW as i64;
+    let before = first.cast_signed() - i64::from(TARGETS_IN_ROW);
     let end = first + count;
     let find = find.bind(pool).bind(before).bind(end.cast_signed());
     let mut found = Vec::new();

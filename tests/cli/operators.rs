@@ -331,7 +331,7 @@ fn the_short_help_has_the_commands_of_clients_and_five_settings() {
     };
     let of_clients = [
         "register", "login", "logout", "whoami", "password", "keys", "shorten", "list", "show",
-        "edit", "stats", "qr", "open", "export", "import", "rm",
+        "edit", "stats", "qr", "open", "export", "import", "pool", "rm",
     ];
     assert_eq!(commands(&short), of_clients);
     for command in of_clients
@@ -380,6 +380,8 @@ fn each_command_says_which_exit_codes_it_has() {
         ("keys", "012345"),
         ("keys create", "01235"),
         ("keys delete", "012345"),
+        ("pool", "012345"),
+        ("pool add", "012345"),
     ] {
         let words = command.split(' ').chain(["--help"]);
         let help = run(shunt().args(words), "").succeeds();

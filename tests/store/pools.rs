@@ -97,8 +97,8 @@ both_stores! {
         let owner = user(&store).await;
         let (code, _) = link(&store, owner).await;
         store.add_to_pool(owner, &code, &targets(0, 300), pool()).await.unwrap();
-        let takes = (0..100).map(|process| take(&store, process, 1, 4));
-        let taken = futures_util::future::join_all(takes).await;
+        let calls = (0..100).map(|process| take(&store, process, 1, 4));
+        let taken = futures_util::future::join_all(calls).await;
         let mut taken: Vec<_> = taken.into_iter().flatten().collect();
         taken.sort_unstable();
         assert_eq!(taken, (0..300).collect::<Vec<_>>());

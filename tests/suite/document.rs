@@ -207,7 +207,8 @@ both_modes! {
             }
         }
         refused.sort();
-        assert_eq!(refused, ["DELETE /urls/{short_code}", "PATCH /urls/{short_code}", "POST /urls/bulk", "POST /urls/shorten"]);
+        assert_eq!(refused, ["DELETE /urls/{short_code}", "DELETE /urls/{short_code}/pool", "PATCH /urls/{short_code}", "POST /urls/bulk", "POST /urls/shorten",
+            "POST /urls/{short_code}/pool"]);
     }
 
     async fn a_parameter_of_one_word_takes_each_word_that_the_document_lists_and_no_other(app) {

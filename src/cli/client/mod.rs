@@ -18,6 +18,7 @@ mod log_out;
 mod open;
 mod output_file;
 mod password;
+mod pool;
 mod qr;
 mod rm;
 mod service_args;
@@ -99,6 +100,9 @@ pub(super) enum Command {
     /// are listed in `FILE.refused.csv`; correct that file and import it with `--from shunt`.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Import(import::ImportArgs),
+    /// Give each visitor of a link a target of its own: for coupons, seats, survey links.
+    #[command(subcommand, after_long_help = exit_codes!(0 1 2 3 4 5))]
+    Pool(pool::Command),
     /// Delete links.
     ///
     /// If a link cannot be deleted, the rest is deleted all the same; the exit code is that of the first failure.
@@ -124,6 +128,7 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         Command::Open(args) => open::open(args),
         Command::Export(args) => export::export(args),
         Command::Import(args) => import::import(args),
+        Command::Pool(command) => pool::run(command),
         Command::Rm(args) => rm::remove(args),
     }
 }

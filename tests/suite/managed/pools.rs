@@ -8,6 +8,7 @@ use reqwest::{Client, Method, redirect};
 use serde_json::json;
 
 use super::{make, patch};
+use crate::suite::abuse::{admin, id_of, remove};
 use crate::support::{App, Mode, Response, Server, both_modes, eventually};
 
 const PERSON: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
@@ -152,6 +153,18 @@ both_modes! {
         assert_eq!(add(app, &token, &code, all).await.json(), json!({"left": 100_000, "given": 0}));
         let refused = add(app, &token, &code, "https://example.org/more").await;
         assert!(refused.detail().starts_with("body: the pool has room for 0 more targets"), "{}", refused.text);
+    }
+
+    async fn no_visitor_is_sent_to_a_host_that_was_removed_meanwhile(app) {
+        let (token, code) = linked(app, json!({})).await;
+        let lines = "https://example.org/coupon/1\nhttps://bad.example/\nhttps://example.org/coupon/2\n";
+        add(app, &token, &code, lines).await;
+        let admin = admin(app).await;
+        id_of(&remove(app, &admin, "host", "bad.example", 410).await);
+        assert_eq!([person(app, &code).await, person(app, &code).await], [coupon(1), coupon(2)]);
+        assert_eq!(person(app, &code).await.0, 404);
+        let refused = add(app, &token, &code, "https://example.org/\n\nhttps://bad.example/").await;
+        refused.is_error(422, "line 3: must not lead to a target that this service refuses");
     }
 
     async fn a_pool_is_its_owners_alone(app) {

@@ -39,6 +39,7 @@ pub(super) struct Call<'a> {
     query: &'a [(&'a str, &'a str)],
     token: Option<&'a str>,
     body: Option<Vec<u8>>,
+    content_type: &'static str,
     /// The body of a success may take as long as it flows.
     is_stream: bool,
 }
@@ -71,6 +72,7 @@ impl<'a> Call<'a> {
             query: &[],
             token: None,
             body: None,
+            content_type: "application/json",
             is_stream: false,
         }
     }
@@ -95,6 +97,15 @@ impl<'a> Call<'a> {
     pub(super) fn json_text(self, body: String) -> Self {
         let body = Some(body.into_bytes());
         Self { body, ..self }
+    }
+
+    /// With a body of lines.
+    pub(super) fn text(self, body: String) -> Self {
+        let content_type = "text/plain";
+        Self {
+            content_type,
+            ..self.json_text(body)
+        }
     }
 
     fn stream(self) -> Self {
@@ -229,7 +240,7 @@ impl Api {
             request = request.header("authorization", format!("Bearer {token}"));
         }
         if call.body.is_some() {
-            request = request.header("content-type", "application/json");
+            request = request.header("content-type", call.content_type);
         }
         Ok(match call.body {
             Some(body) => self.run(request.body(body), call.is_stream),

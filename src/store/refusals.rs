@@ -2,19 +2,26 @@
 
 use std::collections::HashSet;
 
+use super::{Store, StoreError};
 use crate::domain::{CurrentBlocklist, HostPattern, TargetUrl};
-use crate::store::{Store, StoreError};
 
 /// Says to which targets no link may lead; cheap to clone.
 #[derive(Clone)]
 pub struct Refusals {
     /// Has the hosts that administrators removed.
-    pub store: Store,
+    store: Store,
     /// More refused targets.
     pub blocklist: CurrentBlocklist,
 }
 
 impl Refusals {
+    /// By the hosts that this database has, and by this list.
+    #[must_use]
+    pub fn new(store: &Store, blocklist: CurrentBlocklist) -> Self {
+        let store = store.clone();
+        Self { store, blocklist }
+    }
+
     /// Of each target whether it is refused, in their order.
     ///
     /// # Errors
