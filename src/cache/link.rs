@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::domain::{
-    Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, RedirectOptions,
-    RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
+    Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, PasswordMark,
+    RedirectOptions, RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
 };
 
 /// The part of a link that a redirect needs, ready to be sent. With the counters of its `Arc` it takes one line of the
@@ -41,14 +41,25 @@ pub struct RareParts {
     pub start: Option<Timestamp>,
     /// Where visitors are sent before the start, after the end, and once the clicks are used up.
     pub fallback: Option<Arc<Location>>,
+    /// The password that visitors need.
+    pub password: Option<PasswordMark>,
 }
 
 impl RareParts {
     /// `None` if the link has none of them.
-    pub(super) fn of(start: Option<Timestamp>, fallback: Option<Location>) -> Option<Box<Self>> {
-        let has_any = start.is_some() || fallback.is_some();
+    pub(super) fn of(
+        start: Option<Timestamp>,
+        fallback: Option<Location>,
+        password: Option<PasswordMark>,
+    ) -> Option<Box<Self>> {
+        let has_any = start.is_some() || fallback.is_some() || password.is_some();
         let fallback = fallback.map(Arc::new);
-        has_any.then(|| Box::new(Self { start, fallback }))
+        let parts = Self {
+            start,
+            fallback,
+            password,
+        };
+        has_any.then(|| Box::new(parts))
     }
 }
 
@@ -117,6 +128,7 @@ impl CachedLink {
             rare: RareParts::of(
                 link.starts_at,
                 link.fallback.as_ref().map(TargetUrl::location),
+                link.password,
             ),
         }
     }
@@ -125,6 +137,13 @@ impl CachedLink {
     #[must_use]
     pub fn fallback(&self) -> Option<&Arc<Location>> {
         self.rare.as_ref()?.fallback.as_ref()
+    }
+
+    /// Whether it leads a visitor who has given this password to its target.
+    #[must_use]
+    pub fn is_open_with(&self, given: Option<PasswordMark>) -> bool {
+        let rare = self.rare.as_ref();
+        rare.is_none_or(|rare| rare.password.is_none() || rare.password == given)
     }
 
     /// The clock is read only for links that have a start or an end.

@@ -1,11 +1,13 @@
 //! A cached link as text in Redis, readable with `redis-cli`.
 
 use super::link::{CachedLink, LinkEnd, RareParts, UsedUp};
-use crate::domain::{LinkId, Location, RedirectOptions, RemovalStatus, Shard, Timestamp, UserId};
+use crate::domain::{
+    LinkId, Location, PasswordMark, RedirectOptions, RemovalStatus, Shard, Timestamp, UserId,
+};
 
-/// `generation id owner flags end location`, and of a link with a start or a fallback `start fallback`, too. The generation is included
+/// `generation id owner flags end location`, and of a link with a start, a fallback or a password `start fallback mark`, too. The generation is included
 /// because a Redis that was away, or was rolled back, may bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451),
-/// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`, and so is the start; a missing fallback is `-`.
+/// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`, and so is the start; a missing fallback or mark is `-`.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     let (id, owner) = (link.id.number(), link.owner.0);
     let state = match link.removed {
@@ -25,7 +27,9 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
         let start = start.as_deref().unwrap_or("-");
         let fallback = rare.fallback.as_ref();
         let fallback = fallback.map_or("-", |fallback| fallback.as_str());
-        stored.extend([" ", start, " ", fallback]);
+        let mark = rare.password.map(|mark| mark.number().to_string());
+        let mark = mark.as_deref().unwrap_or("-");
+        stored.extend([" ", start, " ", fallback, " ", mark]);
     }
     stored
 }
@@ -43,14 +47,18 @@ fn moment(field: &str) -> Result<Option<Timestamp>, Invalid> {
     Ok(Some(moment))
 }
 
-/// `start fallback`, of a link that has one of them.
+/// `start fallback mark`, of a link that has one of them.
 fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareParts>> {
     let start = moment(fields.next()?).ok()?;
     let fallback = match fields.next()? {
         "-" => None,
         fallback => Some(Location::parse(fallback)?),
     };
-    RareParts::of(start, fallback)
+    let mark = match fields.next()? {
+        "-" => None,
+        mark => Some(PasswordMark::from_number(mark.parse().ok()?)),
+    };
+    RareParts::of(start, fallback, mark)
 }
 
 /// `None` for any text that [`encode`] does not write for this generation.
@@ -58,7 +66,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
     let mut fields = stored
         .strip_prefix(generation)?
         .strip_prefix(' ')?
-        .splitn(7, ' ');
+        .splitn(8, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;
     let owner = UserId(fields.next()?.parse().ok()?);
     let flags = fields.next()?;
@@ -112,6 +120,7 @@ mod tests {
             path in "[!-~]{0,50}",
             start in option::of(0..4_000_000_000_000_000_i64),
             fallback in option::of("[!-~]{0,50}"),
+            mark in option::of(any::<u64>()),
         ) {
             let location = |path: String| TargetUrl::from_stored(&format!("https://example.com/{path}")).location();
             let link = CachedLink {
@@ -124,7 +133,7 @@ mod tests {
                 end: LinkEnd::at(end.and_then(Timestamp::from_micros)),
                 options: RedirectOptions::from_letters(&options).unwrap(),
                 used_up: UsedUp::default(),
-                rare: RareParts::of(start.and_then(Timestamp::from_micros), fallback.map(location)),
+                rare: RareParts::of(start.and_then(Timestamp::from_micros), fallback.map(location), mark.map(PasswordMark::from_number)),
             };
             prop_assert_eq!(decode(&encode(&link, "first"), "second", Shard::ONLY), None);
             prop_assert_eq!(decode(&encode(&link, "first"), "first", Shard::ONLY), Some(link));

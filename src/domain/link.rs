@@ -6,8 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    CustomCode, LinkProperties, LinkState, LinkTime, NotFollowed, RemovalStatus, ShortCode,
-    TargetUrl, Timestamp, UserId,
+    CustomCode, LinkPassword, LinkProperties, LinkState, LinkTime, NotFollowed, PasswordMark,
+    RemovalStatus, ShortCode, TargetUrl, Timestamp, UserId,
 };
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
@@ -100,6 +100,8 @@ pub struct LinkRequest {
     pub clicks: u64,
     /// Whether it may have ended already, as a link that was exported.
     pub may_have_ended: bool,
+    /// The password that it gets: its hash is among the properties of the link that is made.
+    pub new_password: Option<LinkPassword>,
 }
 
 /// Whether a link is followed, or why not.
@@ -170,6 +172,8 @@ pub struct LinkTarget {
     pub starts_at: Option<Timestamp>,
     /// Where visitors are sent before its start, after its end, and once its clicks are used up.
     pub fallback: Option<TargetUrl>,
+    /// What tells its password from others, if it has one.
+    pub password: Option<PasswordMark>,
 }
 
 impl LinkTarget {
@@ -186,6 +190,7 @@ impl LinkTarget {
             options: RedirectOptions::default(),
             starts_at: None,
             fallback: None,
+            password: None,
         }
     }
 

@@ -23,6 +23,7 @@ impl Redirect {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
+        self.check_password(code, &link, visitor).await?;
         let receipt = if link.options.is_limited {
             let class = self.classifier.class_of(visitor);
             self.ask(code, &link, Wanted::Click, class).await?
