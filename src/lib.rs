@@ -18,6 +18,7 @@
 //! | [`accounts`] | 5 | register, log in; passwords and tokens |
 //! | [`abuse`] | 5 | removals by administrators, reports, the audit |
 //! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts, recovery |
+//! | [`passwords`] | 4 | hashes and checks passwords, of accounts and of links, a bounded number at once |
 //! | [`analytics`] | 3 | the class of a click: what is kept of its visitor |
 //! | [`limits`] | 3 | limits by address and by account |
 //! | [`cache`] | 3 | links in a worker's table (l1), in the process (l2) and in Redis; invalidation |
@@ -109,6 +110,7 @@ pub mod http_client;
 pub mod import;
 pub mod limits;
 pub mod links;
+pub mod passwords;
 pub mod qr;
 pub mod redirect;
 pub mod server;

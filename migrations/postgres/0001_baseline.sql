@@ -152,6 +152,8 @@ CREATE TABLE links (
     fallback_url   text,
     -- The pool of targets that stands in the place of the target.
     pool           bigint,
+    -- Of the password that visitors need: Argon2id, or bcrypt of an import.
+    password_hash  text,
     CONSTRAINT links_start_before_end CHECK (starts_at < expires_at)
 );
 
@@ -160,12 +162,13 @@ CREATE TABLE links (
 CREATE VIEW live_links AS
     SELECT * FROM links WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
 
--- For people who look at rows by hand. The service does not read it. It leaves out the notes of owners.
+-- For people who look at rows by hand. The service does not read it. It leaves out the notes of owners and the hashes of passwords.
 CREATE VIEW readable_links AS
     SELECT links.id, short_code, target_url, email AS owner, title, tags, is_active,
         to_timestamp(links.created_at / 1000000.0) AS created_at, to_timestamp(updated_at / 1000000.0) AS updated_at,
         to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, noindex, removed_status,
-        to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url
+        to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url,
+        password_hash IS NOT NULL AS has_password
     FROM links JOIN users ON users.id = owner_id;
 
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
@@ -253,7 +256,7 @@ END
 $$;
 CREATE TRIGGER links_changed
     AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, noindex, removed_status,
-        starts_at, fallback_url, pool OR DELETE ON links
+        starts_at, fallback_url, pool, password_hash OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION link_changed();
 
 -- How many links each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.

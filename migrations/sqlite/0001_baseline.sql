@@ -115,6 +115,8 @@ CREATE TABLE links (
     fallback_url   TEXT,
     -- The pool of targets that stands in the place of the target.
     pool           INTEGER,
+    -- Of the password that visitors need: Argon2id, or bcrypt of an import.
+    password_hash  TEXT,
     CHECK (starts_at < expires_at)
 ) STRICT;
 
@@ -173,7 +175,7 @@ CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes;
 -- retired, whoever deleted the link or its owner; that of a removed link has no owner any more.
 CREATE TRIGGER link_changed
 AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, noindex, removed_status,
-        starts_at, fallback_url, pool ON links
+        starts_at, fallback_url, pool, password_hash ON links
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (old.short_code);
 END;

@@ -281,7 +281,16 @@ impl Abuse {
         wanted: &NewestWanted,
     ) -> Result<Newest<SeenLink>, AbuseError> {
         let _turn = self.turn(by).await?;
-        Ok(searching::links(&self.store, wanted).await?)
+        let found = searching::links(&self.store, wanted).await?;
+        let protected = found.entries.iter().filter(|link| link.has_password);
+        let codes: Vec<_> = protected.map(|link| link.code.as_str()).collect();
+        if !codes.is_empty() {
+            by.log(&format!(
+                "saw the targets of links with passwords: {}",
+                codes.join(", ")
+            ));
+        }
+        Ok(found)
     }
 
     /// Accounts, as [`Abuse::links`].

@@ -34,6 +34,18 @@ impl Accounts {
         bearer.starts_with(api_key::PREFIX) || self.tokens.principal(bearer).is_ok()
     }
 
+    /// Whether a token or a key may read the hashes of the passwords of links, which the log says then: a key must be one that may
+    /// write, as whoever has it could replace those passwords.
+    ///
+    /// # Errors
+    /// As of [`Accounts::owner`].
+    pub async fn reads_secrets(&self, bearer: &str, address: &str) -> Result<(), AccountError> {
+        let principal = self.owner(bearer, Access::Change, address).await?;
+        self.user(principal).await?;
+        Event::SecretsRead.log(Some(principal.user), address);
+        Ok(())
+    }
+
     /// The account that a token or a key names; it may be gone since, and the key ended: the operation's own statement
     /// compares.
     ///

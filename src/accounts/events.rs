@@ -18,6 +18,8 @@ pub(super) enum Event {
     AccessDenied,
     UserCreated,
     UserDeleted,
+    /// Hashes of the passwords of links were exported.
+    SecretsRead,
 }
 
 impl Event {
@@ -33,6 +35,7 @@ impl Event {
             Self::AccessDenied => "authz_fail",
             Self::UserCreated => "user_created",
             Self::UserDeleted => "user_deleted",
+            Self::SecretsRead => "sensitive_read",
         }
     }
 

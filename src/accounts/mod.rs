@@ -6,11 +6,12 @@ use crate::domain::{
     Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
 };
 use crate::limits::{Action, Daily, FailureLimiter, Limiter, TooMany};
+use crate::passwords::HashPermit;
+pub use crate::passwords::{Client, HashError, HasherError, PasswordHasher};
 use crate::store::{CreateUserError, Store, StoreError, committed};
 
 mod api_key;
 mod bearer;
-mod client;
 mod common_passwords;
 mod events;
 mod hmac;
@@ -18,7 +19,6 @@ mod keys;
 mod known_addresses;
 mod noted_today;
 mod own_account;
-mod password;
 mod secret;
 mod sessions;
 mod token;
@@ -28,11 +28,8 @@ use known_addresses::KnownAddresses;
 use noted_today::NotedToday;
 
 pub use bearer::Access;
-pub use client::Client;
 pub use common_passwords::{CommonPasswords, WeakPassword};
 pub use keys::MAX_KEYS;
-use password::HashPermit;
-pub use password::{HashError, HasherError, PasswordHasher};
 pub use secret::{SecretError, load_or_create_secret};
 pub use sessions::{SESSION_LIFETIME, random_text};
 pub use token::{Secrets, TokenFault, Tokens};

@@ -24,7 +24,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use metrics::{Counter, counter};
 
-use crate::domain::{ClickClass, public_suffix};
+use crate::domain::{ClickClass, PasswordMark, public_suffix};
 use crate::telemetry::metrics::{CLASSES_COMPUTED, CLASSES_UNKNOWN};
 
 mod agents;
@@ -74,6 +74,8 @@ pub struct Visitor<'a> {
     pub is_speculative: bool,
     /// Whether it asks not to be analysed: `Sec-GPC: 1` or `DNT: 1`.
     pub opts_out: bool,
+    /// The password that it has given, if it is the link's.
+    pub unlocked: Option<PasswordMark>,
     /// The connection of its request, if its last class may be used again.
     pub connection: Option<VisitorConnection<'a>>,
 }

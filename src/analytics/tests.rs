@@ -18,6 +18,7 @@ fn visitor<'a>(agent: &'a [u8], referrer: &'a [u8]) -> Visitor<'a> {
         query: None,
         is_speculative: false,
         opts_out: false,
+        unlocked: None,
         connection: None,
     }
 }

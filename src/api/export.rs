@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::authentication::TokenOwner;
+use super::authentication::ListeningOwner;
 use super::base_address::BaseAddress;
 use super::link_body::View;
-use super::link_stream::{Form, LinkJson, WholeList};
+use super::link_stream::{CsvLinks, Form, LinkJson, WholeList};
 #[cfg(test)]
 use super::words::ExportWord;
 use crate::accounts::Accounts;
@@ -32,6 +32,10 @@ pub(super) struct ExportQuery {
     /// `csv`, which spreadsheets read, or `ndjson`, a JSON object a line.
     #[param(value_type = ExportWord, inline, example = "csv")]
     format: String,
+    /// `true`: a link with a password has its hash, too, as `password_hash`, so that the export can be imported as a whole. For
+    /// log-ins, and for keys that may write.
+    #[serde(default)]
+    secrets: bool,
 }
 
 enum Format {
@@ -56,6 +60,7 @@ enum Format {
             ("missing" = (value = json!({"detail": "format: query parameter is required"}))),
             ("other" = (value = json!({"detail": "format: must be csv or ndjson"}))),
         )),
+        (status = 403, description = "`secrets=true`, and the key may only read", body = ErrorBody, example = json!({"detail": "This key is read-only"})),
         TakesQuery, NeedsToken, Limited, NeedsDatabase,
     ),
 )]
@@ -63,11 +68,16 @@ pub(super) async fn export(
     State(links): State<Arc<LinkService>>,
     State(accounts): State<Arc<Accounts>>,
     State(base_address): State<BaseAddress>,
-    TokenOwner(owner): TokenOwner,
+    ListeningOwner {
+        principal: owner,
+        bearer,
+    }: ListeningOwner,
     client: ClientAddress,
     query: Result<QueryOf<ExportQuery>, ApiError>,
 ) -> Result<Response, ApiError> {
-    let format = match query.and_then(|QueryOf(query)| Format::parse(&query.format)) {
+    let format =
+        query.and_then(|QueryOf(query)| Ok((Format::parse(&query.format)?, query.secrets)));
+    let (format, secrets) = match format {
         Ok(format) => format,
         Err(refusal) => {
             // Links would have shown that the account still exists.
@@ -75,9 +85,13 @@ pub(super) async fn export(
             return Err(refusal);
         }
     };
+    if secrets {
+        accounts.reads_secrets(&bearer, client.as_str()).await?;
+    }
+    let what = (base_address, secrets);
     let (is_empty, response) = match format {
-        Format::Csv => csv(links, owner, base_address, &client).await?,
-        Format::Ndjson => ndjson(links, owner, base_address, &client).await?,
+        Format::Csv => csv(links, owner, what, &client).await?,
+        Format::Ndjson => ndjson(links, owner, what, &client).await?,
     };
     if is_empty {
         accounts.user(owner).await?;
@@ -85,25 +99,29 @@ pub(super) async fn export(
     Ok(response)
 }
 
-/// All links as CSV, and whether there are none.
+/// All links as CSV, perhaps with secrets, and whether there are none.
 pub(super) async fn csv(
     links: Arc<LinkService>,
     owner: Principal,
-    base_address: BaseAddress,
+    (base_address, secrets): (BaseAddress, bool),
     client: &ClientAddress,
 ) -> Result<(bool, Response), ApiError> {
     let (kind, name) = (
         "text/csv; charset=utf-8",
         "attachment; filename=\"links.csv\"",
     );
-    file(links, owner, Form::Csv(base_address), (kind, name), client).await
+    let form = Form::Csv(CsvLinks {
+        base_address,
+        secrets,
+    });
+    file(links, owner, form, (kind, name), client).await
 }
 
-/// All links as JSON, one a line, and whether there are none.
+/// All links as JSON, one a line, perhaps with secrets, and whether there are none.
 pub(super) async fn ndjson(
     links: Arc<LinkService>,
     owner: Principal,
-    base_address: BaseAddress,
+    (base_address, secrets): (BaseAddress, bool),
     client: &ClientAddress,
 ) -> Result<(bool, Response), ApiError> {
     let (kind, name) = (
@@ -113,6 +131,7 @@ pub(super) async fn ndjson(
     let json = LinkJson {
         view: View::Full,
         base_address,
+        secrets,
     };
     file(links, owner, Form::Lines(json), (kind, name), client).await
 }
@@ -214,9 +233,10 @@ mod tests {
         #[test]
         fn an_export_is_imported_with_the_same_properties(links in links()) {
             let base_address = BaseAddress::from(&base());
-            let json = LinkJson { view: View::Full, base_address: base_address.clone() };
+            let json = LinkJson { view: View::Full, base_address: base_address.clone(), secrets: true };
+            let csv = CsvLinks { base_address, secrets: true };
             for (kind, form) in [
-                ("text/csv", Form::Csv(base_address)), ("application/x-ndjson", Form::Lines(json)),
+                ("text/csv", Form::Csv(csv)), ("application/x-ndjson", Form::Lines(json)),
             ] {
                 let mut body = form.head();
                 for (link, clicks) in &links {

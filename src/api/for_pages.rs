@@ -20,7 +20,7 @@ pub async fn csv_of_links(
     base_address: BaseAddress,
     client: &ClientAddress,
 ) -> Result<Response, ApiError> {
-    let (_, response) = export::csv(links, owner, base_address, client).await?;
+    let (_, response) = export::csv(links, owner, (base_address, false), client).await?;
     Ok(response)
 }
 
@@ -34,6 +34,6 @@ pub async fn ndjson_of_links(
     base_address: BaseAddress,
     client: &ClientAddress,
 ) -> Result<Response, ApiError> {
-    let (_, response) = export::ndjson(links, owner, base_address, client).await?;
+    let (_, response) = export::ndjson(links, owner, (base_address, false), client).await?;
     Ok(response)
 }

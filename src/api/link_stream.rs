@@ -17,7 +17,7 @@ use crate::http::{ApiError, ClientAddress};
 use crate::import::guarded;
 use crate::links::{LinkService, ListedLink, Listing, Page};
 use crate::store::Position;
-use crate::wire::{COLUMNS, FullLinkBody, LinkBody};
+use crate::wire::{COLUMNS, Column, FullLinkBody, LinkBody, SECRET_COLUMN};
 
 /// Links per page: so many are in memory at once.
 const PAGE: u32 = 100;
@@ -44,13 +44,27 @@ pub(super) enum Form {
     /// A JSON object a line.
     Lines(LinkJson),
     /// CSV with a header line.
-    Csv(BaseAddress),
+    Csv(CsvLinks),
 }
 
 /// How one link becomes JSON.
 pub(super) struct LinkJson {
     pub(super) view: View,
     pub(super) base_address: BaseAddress,
+    /// Whether the hash of a link's password is shown, too.
+    pub(super) secrets: bool,
+}
+
+/// How one link becomes a line of CSV.
+pub(super) struct CsvLinks {
+    pub(super) base_address: BaseAddress,
+    /// Whether the hash of a link's password is shown, too.
+    pub(super) secrets: bool,
+}
+
+/// The columns of CSV.
+fn columns(secrets: bool) -> impl Iterator<Item = &'static Column> {
+    COLUMNS.iter().chain(secrets.then_some(&SECRET_COLUMN))
 }
 
 /// The part of a list that is still to be sent.
@@ -142,8 +156,8 @@ impl Form {
         match self {
             Self::Array(_) => b"[".to_vec(),
             Self::Lines(_) => Vec::new(),
-            Self::Csv(_) => {
-                let names: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
+            Self::Csv(links) => {
+                let names: Vec<_> = columns(links.secrets).map(|column| column.name).collect();
                 format!("{}\r\n", names.join(",")).into()
             }
         }
@@ -181,25 +195,31 @@ impl Form {
                 out.push(b'\n');
                 Ok(())
             }
-            Self::Csv(base_address) => {
-                let row = write_row(&full(listed, base_address), out);
+            Self::Csv(links) => {
+                let link = full(listed, &links.base_address, links.secrets);
+                let row = write_row(&link, links.secrets, out);
                 row.map_err(|error| ApiError::internal(&error.to_string()))
             }
         }
     }
 }
 
-fn full(listed: &ListedLink<'_>, base_address: &BaseAddress) -> FullLinkBody {
+fn full(listed: &ListedLink<'_>, base_address: &BaseAddress, secrets: bool) -> FullLinkBody {
     let short_url = base_address.short_url(&listed.link.code);
-    FullLinkBody::new(listed.link, short_url, listed.clicks, listed.status)
+    let link = FullLinkBody::new(listed.link, short_url, listed.clicks, listed.status);
+    if secrets {
+        link.with_secrets_of(listed.link)
+    } else {
+        link
+    }
 }
 
 /// Adds a link as a line of CSV. What a spreadsheet would take for a formula gets an apostrophe before it.
-fn write_row(link: &FullLinkBody, out: &mut Vec<u8>) -> Result<(), csv::Error> {
+fn write_row(link: &FullLinkBody, secrets: bool, out: &mut Vec<u8>) -> Result<(), csv::Error> {
     let mut writer = WriterBuilder::new()
         .terminator(Terminator::CRLF)
         .from_writer(out);
-    for column in COLUMNS {
+    for column in columns(secrets) {
         writer.write_field(guarded(&(column.cell)(link)).as_bytes())?;
     }
     writer.write_record(None::<&[u8]>)?;
@@ -219,7 +239,9 @@ impl LinkJson {
     fn write(&self, listed: &ListedLink<'_>, out: &mut Vec<u8>) -> Result<(), ApiError> {
         match self.view {
             View::Plain => serde_json::to_writer(out, &LinkBody::new(listed.link, listed.clicks)),
-            View::Full => serde_json::to_writer(out, &full(listed, &self.base_address)),
+            View::Full => {
+                serde_json::to_writer(out, &full(listed, &self.base_address, self.secrets))
+            }
         }
         .map_err(|error| ApiError::internal(&error.to_string()))
     }

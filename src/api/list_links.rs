@@ -113,6 +113,7 @@ pub(super) async fn list(
         }
     };
     let json = LinkJson {
+        secrets: false,
         view,
         base_address: base_address.clone(),
     };

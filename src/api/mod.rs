@@ -18,7 +18,7 @@ use crate::http::{
     self, Admission, BodyLimits, TrustedProxies, refuse_cross_origin, with_admission,
 };
 use crate::links::{LinkService, LiveCounts};
-use crate::redirect::Redirect;
+use crate::redirect::{LinkPasswords, Redirect};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::metrics::{HTTP_DURATION, HTTP_REQUESTS};
 use crate::telemetry::requests::routed;
@@ -93,6 +93,8 @@ pub struct ApiState {
     pub live: Arc<LiveCounts>,
     /// The redirect path, for codes that need decoding.
     pub redirect: Arc<Redirect>,
+    /// Passwords of links.
+    pub link_passwords: Arc<LinkPasswords>,
     /// The dependencies of readiness.
     pub readiness: Arc<Readiness>,
     /// Renders the metrics.
@@ -218,11 +220,13 @@ fn routes(
         }))
         .route(
             "/urls/r/{short_code}",
-            get(visit::visit).head(visit::preview),
+            get(visit::visit).head(visit::preview).post(visit::unlock),
         )
         .route(
             "/{short_code}",
-            get(visit::visit_shared).head(visit::preview_shared),
+            get(visit::visit_shared)
+                .head(visit::preview_shared)
+                .post(visit::unlock_shared),
         )
         .route("/health", get(health::health))
         .route("/ready", get(ready::ready))

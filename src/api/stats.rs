@@ -20,7 +20,7 @@ pub(super) struct StatsBody {
     /// The link's path.
     #[schema(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: String,
-    /// Its target; `null` if the link is removed or has not started.
+    /// Its target; `null` if the link is removed, has not started or needs a password.
     #[schema(
         required = true,
         example = "https://example.org/a/long/path",

@@ -1,17 +1,23 @@
-//! `GET` and `HEAD` of `/{short_code}`, which people share, and of `/urls/r/{short_code}`.
+//! `GET`, `HEAD` and `POST` of `/{short_code}`, which people share, and of `/urls/r/{short_code}`.
 //!
 //! Workers answer nearly all of these requests before the router sees them (`server::http1`). These handlers are for codes
-//! that need decoding, and for the document.
+//! that need decoding, for passwords, and for the document.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::{RawQuery, Request, State};
 use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+
+use crate::domain::Password;
 
 #[cfg(test)]
 use crate::http::documented::{CodeParameter, ErrorBody};
-use crate::http::{ClientAddress, PathCode, VisitorHeaders};
-use crate::redirect::{Redirect, RedirectError, Redirected};
+use crate::http::{
+    Asking, BodyLimits, ClientAddress, PathCode, VisitorHeaders, basic_password, read_body,
+};
+use crate::redirect::{LinkPasswords, Redirect, RedirectError, Redirected};
 
 /// The responses to following a link.
 #[cfg(test)]
@@ -28,6 +34,14 @@ pub(super) enum RedirectResponses {
         ("Cache-Control" = String, description = "`private, no-store`: a redirect from a cache would be a lost click; of a fallback `no-store`"),
     ))]
     Redirected,
+    /// The link needs a password, which was not given or is wrong; nothing is counted. People get a page with a form
+    #[response(status = 403, headers(
+        ("X-Robots-Tag" = String, description = "`noindex`"),
+    ), examples(
+        ("missing" = (value = json!({"detail": "This link needs a password"}))),
+        ("wrong" = (value = json!({"detail": "The password of this link is wrong"}))),
+    ))]
+    Locked(ErrorBody),
     /// No link has this code, or the link is inactive, has not started, has expired or is used up; nothing is counted
     #[response(status = 404, example = json!({"detail": "URL not found"}))]
     NotFound(ErrorBody),
@@ -49,7 +63,8 @@ pub(super) enum RedirectResponses {
     /// The link adds the visitor's query to its target, and the `Location` would be longer than 8192 bytes; nothing is counted
     #[response(status = 414, example = json!({"detail": "The target URL with your query added is longer than 8192 bytes; send a shorter query"}))]
     TooLong(ErrorBody),
-    /// The client's address asked for too many codes that no link has
+    /// The client's address asked for too many codes that no link has, or too many wrong passwords came for the link, from this
+    /// address or in all
     #[response(
         status = 429,
         headers(("Retry-After" = u32, description = "Seconds after which it is worth trying again")),
@@ -68,7 +83,7 @@ pub(super) enum RedirectResponses {
 /// Follow a link.
 ///
 /// The click is counted before the response is sent: exactly once. A page that a browser only prefetches is not counted.
-/// `/{short_code}` does the same.
+/// The password of a link that has one may be given by `Authorization: Basic`, with any user name. `/{short_code}` does the same.
 #[utoipa::path(
     get,
     path = "/urls/r/{short_code}",
@@ -78,16 +93,127 @@ pub(super) enum RedirectResponses {
     responses(RedirectResponses)
 )]
 pub(super) async fn visit(
-    State(redirect): State<Arc<Redirect>>,
+    (redirect, passwords): (State<Arc<Redirect>>, State<Arc<LinkPasswords>>),
     PathCode(code): PathCode,
     RawQuery(query): RawQuery,
-    client: ClientAddress,
+    Asking(client): Asking,
     headers: HeaderMap,
 ) -> Result<Redirected, RedirectError> {
     let code = code.ok_or(RedirectError::Unknown)?;
-    let address = || client.clone().into();
+    let address = || client.address().to_owned();
     let visitor = VisitorHeaders::of(&headers).visitor(query.as_deref(), &address, None);
-    redirect.follow(&code, &visitor).await
+    match basic_password(&headers) {
+        None => redirect.follow(&code, &visitor).await,
+        Some(password) => {
+            let followed = passwords.follow(&redirect, &code, &visitor, &client, password);
+            followed.await
+        }
+    }
+}
+
+/// The form in which a visitor gives the password of a link.
+#[cfg(test)]
+#[derive(utoipa::ToSchema)]
+#[expect(
+    dead_code,
+    reason = "it only describes the body in the OpenAPI document"
+)]
+pub(super) struct PasswordForm {
+    /// The password of the link.
+    #[schema(format = Password, max_length = 128)]
+    password: Option<String>,
+}
+
+/// The bounds of such a form.
+const FORM: BodyLimits = BodyLimits {
+    bytes: 4096,
+    timeout: Duration::from_secs(10),
+};
+
+/// The field of the form.
+const FIELD: &str = "password";
+
+/// Follow a link with its password.
+///
+/// As a visit, with the password in the form that visitors get as a page, or by `Authorization: Basic` with any user name. A
+/// link without a password is followed as by `GET`, whatever is given. Wrong passwords are limited by link and address, and by link.
+/// `/{short_code}` does the same.
+#[utoipa::path(
+    post,
+    path = "/urls/r/{short_code}",
+    tag = "links",
+    operation_id = "visit_with_password",
+    params(CodeParameter),
+    request_body(content = Option<PasswordForm>, content_type = "application/x-www-form-urlencoded"),
+    responses(RedirectResponses, TakesForm)
+)]
+pub(super) async fn unlock(
+    (redirect, passwords): (State<Arc<Redirect>>, State<Arc<LinkPasswords>>),
+    PathCode(code): PathCode,
+    RawQuery(query): RawQuery,
+    Asking(client): Asking,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Redirected, Response> {
+    let body = read_body(request, FORM).await;
+    let body = body.map_err(IntoResponse::into_response)?;
+    let mut fields = url::form_urlencoded::parse(&body);
+    let given = fields.find(|(name, _)| name == FIELD);
+    let given = given.map(|(_, password)| Password::at_log_in(password.into_owned()));
+    let password = given.or_else(|| basic_password(&headers));
+    let followed = async {
+        let code = code.ok_or(RedirectError::Unknown)?;
+        let address = || client.address().to_owned();
+        let visitor = VisitorHeaders::of(&headers).visitor(query.as_deref(), &address, None);
+        match password {
+            None => redirect.follow(&code, &visitor).await,
+            Some(password) => {
+                let followed = passwords.follow(&redirect, &code, &visitor, &client, password);
+                followed.await
+            }
+        }
+    };
+    followed.await.map_err(IntoResponse::into_response)
+}
+
+/// Follow a link with its password, by the address that people share.
+///
+/// As a visit, with the password in the form that visitors get as a page, or by `Authorization: Basic` with any user name. A
+/// link without a password is followed as by `GET`, whatever is given.
+#[utoipa::path(
+    post,
+    path = "/{short_code}",
+    tag = "links",
+    operation_id = "visit_shared_with_password",
+    params(CodeParameter),
+    request_body(content = Option<PasswordForm>, content_type = "application/x-www-form-urlencoded"),
+    responses(RedirectResponses, TakesForm)
+)]
+pub(super) async fn unlock_shared(
+    services: (State<Arc<Redirect>>, State<Arc<LinkPasswords>>),
+    code: PathCode,
+    query: RawQuery,
+    client: Asking,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Redirected, Response> {
+    unlock(services, code, query, client, headers, request).await
+}
+
+/// The responses to a body that breaks a limit.
+#[cfg(test)]
+#[derive(utoipa::IntoResponses)]
+#[expect(
+    dead_code,
+    reason = "it only describes the responses in the OpenAPI document"
+)]
+pub(super) enum TakesForm {
+    /// The body did not arrive within 10 seconds
+    #[response(status = 408)]
+    Late(ErrorBody),
+    /// The body is larger than 4096 bytes
+    #[response(status = 413)]
+    Large(ErrorBody),
 }
 
 /// See where a link leads.
@@ -128,13 +254,13 @@ pub(super) async fn preview(
     responses(RedirectResponses)
 )]
 pub(super) async fn visit_shared(
-    redirect: State<Arc<Redirect>>,
+    services: (State<Arc<Redirect>>, State<Arc<LinkPasswords>>),
     code: PathCode,
     query: RawQuery,
-    client: ClientAddress,
+    client: Asking,
     headers: HeaderMap,
 ) -> Result<Redirected, RedirectError> {
-    visit(redirect, code, query, client, headers).await
+    visit(services, code, query, client, headers).await
 }
 
 /// See where a link leads, at the address that people share.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::domain::{
-    Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, PoolId,
-    RedirectOptions, RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
+    Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, PasswordMark,
+    PoolId, RedirectOptions, RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
 };
 
 /// The part of a link that a redirect needs, ready to be sent. With the counters of its `Arc` it takes one line of the
@@ -35,7 +35,7 @@ pub struct CachedLink {
 }
 
 /// What few links have, in memory of its own: it takes other links a pointer, and a redirect of them one comparison.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct RareParts {
     /// The moment from which the link is followed.
     pub start: Option<Timestamp>,
@@ -43,24 +43,14 @@ pub struct RareParts {
     pub fallback: Option<Arc<Location>>,
     /// The pool of which each visitor gets the next target.
     pub pool: Option<PoolId>,
+    /// The password that visitors need.
+    pub password: Option<PasswordMark>,
 }
 
 impl RareParts {
     /// `None` if the link has none of them.
-    pub(super) fn of(
-        start: Option<Timestamp>,
-        fallback: Option<Location>,
-        pool: Option<PoolId>,
-    ) -> Option<Box<Self>> {
-        let has_any = start.is_some() || fallback.is_some() || pool.is_some();
-        let fallback = fallback.map(Arc::new);
-        has_any.then(|| {
-            Box::new(Self {
-                start,
-                fallback,
-                pool,
-            })
-        })
+    pub(super) fn boxed(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
     }
 }
 
@@ -126,11 +116,17 @@ impl CachedLink {
             removed: link.removed,
             options: link.options,
             used_up: UsedUp::default(),
-            rare: RareParts::of(
-                link.starts_at,
-                link.fallback.as_ref().map(TargetUrl::location),
-                link.pool,
-            ),
+            rare: RareParts {
+                start: link.starts_at,
+                fallback: link
+                    .fallback
+                    .as_ref()
+                    .map(TargetUrl::location)
+                    .map(Arc::new),
+                pool: link.pool,
+                password: link.password,
+            }
+            .boxed(),
         }
     }
 
@@ -144,6 +140,13 @@ impl CachedLink {
     #[must_use]
     pub fn pool(&self) -> Option<PoolId> {
         self.rare.as_ref()?.pool
+    }
+
+    /// Whether it leads a visitor who has given this password to its target.
+    #[must_use]
+    pub fn is_open_with(&self, given: Option<PasswordMark>) -> bool {
+        let rare = self.rare.as_ref();
+        rare.is_none_or(|rare| rare.password.is_none() || rare.password == given)
     }
 
     /// The clock is read only for links that have a start or an end.

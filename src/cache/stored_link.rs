@@ -1,13 +1,16 @@
 //! A cached link as text in Redis, readable with `redis-cli`.
 
+use std::sync::Arc;
+
 use super::link::{CachedLink, LinkEnd, RareParts, UsedUp};
 use crate::domain::{
-    LinkId, Location, PoolId, RedirectOptions, RemovalStatus, Shard, Timestamp, UserId,
+    LinkId, Location, PasswordMark, PoolId, RedirectOptions, RemovalStatus, Shard, Timestamp,
+    UserId,
 };
 
-/// `generation id owner flags end location`, and of a link with a start, a fallback or a pool `start fallback pool`, too. The generation is included
+/// `generation id owner flags end location`, and of a link with a start, a fallback, a pool or a password `start fallback pool mark`, too. The generation is included
 /// because a Redis that was away, or was rolled back, may bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451),
-/// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`, and so is the start; a missing fallback or pool is `-`.
+/// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`, and so is the start; a missing fallback, pool or mark is `-`.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
     let (id, owner) = (link.id.number(), link.owner.0);
     let state = match link.removed {
@@ -29,7 +32,9 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
         let fallback = fallback.map_or("-", |fallback| fallback.as_str());
         let pool = rare.pool.map(|pool| pool.number().to_string());
         let pool = pool.as_deref().unwrap_or("-");
-        stored.extend([" ", start, " ", fallback, " ", pool]);
+        let mark = rare.password.map(|mark| mark.number().to_string());
+        let mark = mark.as_deref().unwrap_or("-");
+        stored.extend([" ", start, " ", fallback, " ", pool, " ", mark]);
     }
     stored
 }
@@ -47,7 +52,7 @@ fn moment(field: &str) -> Result<Option<Timestamp>, Invalid> {
     Ok(Some(moment))
 }
 
-/// `start fallback pool`, of a link that has one of them.
+/// `start fallback pool mark`, of a link that has one of them.
 fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareParts>> {
     let start = moment(fields.next()?).ok()?;
     let fallback = match fields.next()? {
@@ -58,7 +63,17 @@ fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareP
         "-" => None,
         pool => Some(PoolId::parse(pool.parse().ok()?)?),
     };
-    RareParts::of(start, fallback, pool)
+    let password = match fields.next()? {
+        "-" => None,
+        mark => Some(PasswordMark::from_number(mark.parse().ok()?)),
+    };
+    let parts = RareParts {
+        start,
+        fallback: fallback.map(Arc::new),
+        pool,
+        password,
+    };
+    parts.boxed()
 }
 
 /// `None` for any text that [`encode`] does not write for this generation.
@@ -66,7 +81,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
     let mut fields = stored
         .strip_prefix(generation)?
         .strip_prefix(' ')?
-        .splitn(8, ' ');
+        .splitn(9, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;
     let owner = UserId(fields.next()?.parse().ok()?);
     let flags = fields.next()?;
@@ -121,6 +136,7 @@ mod tests {
             start in option::of(0..4_000_000_000_000_000_i64),
             fallback in option::of("[!-~]{0,50}"),
             pool in option::of(0..i64::MAX),
+            mark in option::of(any::<u64>()),
         ) {
             let location = |path: String| TargetUrl::from_stored(&format!("https://example.com/{path}")).location();
             let link = CachedLink {
@@ -133,7 +149,13 @@ mod tests {
                 end: LinkEnd::at(end.and_then(Timestamp::from_micros)),
                 options: RedirectOptions::from_letters(&options).unwrap(),
                 used_up: UsedUp::default(),
-                rare: RareParts::of(start.and_then(Timestamp::from_micros), fallback.map(location), pool.and_then(PoolId::parse)),
+                rare: RareParts {
+                    start: start.and_then(Timestamp::from_micros),
+                    fallback: fallback.map(location).map(Arc::new),
+                    pool: pool.and_then(PoolId::parse),
+                    password: mark.map(PasswordMark::from_number),
+                }
+                .boxed(),
             };
             prop_assert_eq!(decode(&encode(&link, "first"), "second", Shard::ONLY), None);
             prop_assert_eq!(decode(&encode(&link, "first"), "first", Shard::ONLY), Some(link));

@@ -78,6 +78,8 @@ pub struct SeenLink {
     pub is_active: bool,
     /// The status of its answers, if it was removed.
     pub removed: Option<RemovalStatus>,
+    /// Whether visitors need a password.
+    pub has_password: bool,
 }
 
 /// An account as administrators see it.

@@ -6,8 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    CustomCode, LinkProperties, LinkState, LinkTime, NotFollowed, PoolId, RemovalStatus, ShortCode,
-    TargetUrl, Timestamp, UserId,
+    CustomCode, LinkPassword, LinkProperties, LinkState, LinkTime, NotFollowed, PasswordMark,
+    PoolId, RemovalStatus, ShortCode, TargetUrl, Timestamp, UserId,
 };
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
@@ -100,6 +100,8 @@ pub struct LinkRequest {
     pub clicks: u64,
     /// Whether it may have ended already, as a link that was exported.
     pub may_have_ended: bool,
+    /// The password that it gets: its hash is among the properties of the link that is made.
+    pub new_password: Option<LinkPassword>,
 }
 
 /// Whether a link is followed, or why not.
@@ -172,6 +174,8 @@ pub struct LinkTarget {
     pub fallback: Option<TargetUrl>,
     /// The pool that stands in the place of its target.
     pub pool: Option<PoolId>,
+    /// What tells its password from others, if it has one.
+    pub password: Option<PasswordMark>,
 }
 
 impl LinkTarget {
@@ -189,6 +193,7 @@ impl LinkTarget {
             starts_at: None,
             fallback: None,
             pool: None,
+            password: None,
         }
     }
 

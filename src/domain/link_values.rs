@@ -33,6 +33,14 @@ pub enum InvalidProperty {
     /// A comma in a tag of an array.
     #[error("tags: must not contain commas")]
     CommaInTag,
+    /// A password of another length.
+    #[error("password: must be 4 to 128 characters long")]
+    PasswordLength,
+    /// A hash in a form that is not known, or with figures past their bounds.
+    #[error(
+        "password_hash: must be a hash of Argon2id (a PHC string with m up to 65536 and t up to 10, m times t up to 262144, and p up to 8) or of bcrypt with a cost of up to 12"
+    )]
+    PasswordHash,
     /// A start that is not before the end.
     #[error("starts_at: must be before expires_at")]
     StartsAfterEnd,

@@ -17,6 +17,7 @@ mod interval;
 pub mod leb128;
 mod limits;
 mod link;
+mod link_password;
 mod link_properties;
 mod link_state;
 mod link_values;
@@ -54,6 +55,7 @@ pub use host::{HostPattern, InvalidHostPattern};
 pub use interval::Interval;
 pub use limits::Limits;
 pub use link::{Link, LinkId, LinkRequest, LinkStatus, LinkTarget, RedirectOptions};
+pub use link_password::{LinkPassword, PasswordHash, PasswordMark};
 #[cfg(test)]
 pub(crate) use link_properties::any_properties;
 pub use link_properties::{LinkEdit, LinkProperties, TagEdit};

@@ -1,6 +1,9 @@
 //! How many bytes the texts of a link take: most of what the database keeps of it.
 
-use super::{LinkEdit, LinkProperties, PrivateNote, TagEdit, Tags, TargetUrl, Title};
+use super::{FieldEdit, LinkEdit, LinkProperties, PrivateNote, TagEdit, Tags, TargetUrl, Title};
+
+/// Bytes of a hash of a password that is made here.
+const OWN_HASH_BYTES: u64 = 97;
 
 impl LinkProperties {
     /// Bytes of its texts.
@@ -8,7 +11,11 @@ impl LinkProperties {
     pub fn text_bytes(&self) -> u64 {
         let targets = [Some(&self.target), self.fallback.as_ref()];
         let (title, note) = (self.title.as_ref(), self.note.as_ref());
-        sum(targets, title, Some(&self.tags), note)
+        let hash = self
+            .password
+            .as_ref()
+            .map_or(0, |hash| hash.expose().len() as u64);
+        sum(targets, title, Some(&self.tags), note) + hash
     }
 }
 
@@ -22,7 +29,12 @@ impl LinkEdit {
             Some(TagEdit::Set(tags) | TagEdit::Add(tags)) => Some(tags),
             Some(TagEdit::Remove(_)) | None => None,
         };
-        sum(targets, title, tags, note)
+        let hash = match (&self.password, &self.new_password) {
+            (FieldEdit::Set(hash), _) => hash.expose().len() as u64,
+            (_, Some(_)) => OWN_HASH_BYTES,
+            _ => 0,
+        };
+        sum(targets, title, tags, note) + hash
     }
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::json::Json;
+use super::redirects::X_ROBOTS_TAG;
 use super::security_headers::SECURITY_HEADERS;
 use crate::domain::{Location, RemovalStatus};
 use crate::redirect::RedirectError;
@@ -122,6 +123,16 @@ impl ApiError {
     /// 403: the password is not the password of the token's account.
     pub fn wrong_password() -> Self {
         Self::new(StatusCode::FORBIDDEN, "Incorrect password")
+    }
+
+    /// 403 of a code: the link needs a password.
+    pub fn link_locked() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "This link needs a password")
+    }
+
+    /// 403 of a code: the password is not that of the link.
+    pub fn wrong_link_password() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "The password of this link is wrong")
     }
 
     /// 403: the account has as many links as it may have.
@@ -340,6 +351,18 @@ pub enum LinkAtRest {
     Scheduled,
     /// Not any more, or not at the moment.
     Ended,
+    /// Not without its password.
+    Locked,
+    /// Not by the password that was given.
+    WrongPassword,
+}
+
+impl LinkAtRest {
+    /// Whether a password would help.
+    #[must_use]
+    pub fn needs_password(self) -> bool {
+        matches!(self, Self::Locked | Self::WrongPassword)
+    }
 }
 
 impl IntoResponse for RedirectError {
@@ -347,6 +370,8 @@ impl IntoResponse for RedirectError {
         let at_rest = match &self {
             Self::Scheduled => Some(LinkAtRest::Scheduled),
             Self::Inactive | Self::Expired | Self::UsedUp => Some(LinkAtRest::Ended),
+            Self::Locked => Some(LinkAtRest::Locked),
+            Self::WrongPassword => Some(LinkAtRest::WrongPassword),
             _ => None,
         };
         let mut response = match self {
@@ -354,6 +379,10 @@ impl IntoResponse for RedirectError {
             error => ApiError::from(error).into_response(),
         };
         if let Some(at_rest) = at_rest {
+            if at_rest.needs_password() {
+                let noindex = HeaderValue::from_static("noindex");
+                response.headers_mut().insert(X_ROBOTS_TAG, noindex);
+            }
             response.extensions_mut().insert(at_rest);
         }
         response

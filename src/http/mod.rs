@@ -4,6 +4,7 @@
 
 mod admission;
 mod admitted;
+mod basic;
 mod clicks_as_of;
 mod client_address;
 mod csv;
@@ -26,6 +27,7 @@ mod visitor;
 
 pub use admission::{Admission, with_admission};
 pub use admitted::Admitted;
+pub use basic::{basic_password, is_basic};
 pub use clicks_as_of::{CLICKS_AS_OF, with_clicks_as_of};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
 pub use csv::clicks_csv;

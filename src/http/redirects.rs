@@ -8,7 +8,7 @@ use crate::domain::Location;
 use crate::redirect::{Fallback, Redirected};
 
 /// Asks search engines not to list a short link.
-const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
+pub(super) const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
 impl IntoResponse for Redirected {
     fn into_response(self) -> Response {

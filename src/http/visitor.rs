@@ -100,6 +100,7 @@ impl<'a> VisitorHeaders<'a> {
             query,
             is_speculative: self.is_speculative,
             opts_out: self.opts_out,
+            unlocked: None,
             connection: last_class
                 .zip(forwarded_for)
                 .map(|(last_class, forwarded_for)| VisitorConnection {

@@ -23,12 +23,22 @@ fn code(record: &Record) -> Result<Option<String>, String> {
 
 fn link(link: &mut Reading<'_>) {
     link.set_title(&["description"]);
-    // The API says whether there is a password; the table has its hash.
-    link.note_name("has_password", &["password"]);
-    let is_open = matches!(link.record.flag(&["password"]), Ok(None | Some(false)));
-    link.link.is_protected = !is_open;
+    set_password(link);
     link.read("expires_at", &["expire_in"]);
     link.read("clicks", &["visit_count"]);
     let banned = link.flag("is_active", &["banned"]);
     link.link.fields.is_active = FieldEdit::Set(!banned.unwrap_or(false));
+}
+
+/// The API says whether there is a password; the table has its hash.
+fn set_password(link: &mut Reading<'_>) {
+    const NAMES: &[&str] = &["password"];
+    let text = link.record.text(NAMES).ok().flatten();
+    if text.is_some_and(|text| text.starts_with('$')) {
+        link.link.fields.password_hash = FieldEdit::set_if(link.secret("password_hash", NAMES));
+        return;
+    }
+    link.note_name("has_password", NAMES);
+    let is_open = matches!(link.record.flag(NAMES), Ok(None | Some(false)));
+    link.link.fields.has_password = FieldEdit::Set(!is_open);
 }

@@ -18,9 +18,6 @@ const MAX_TAGS: usize = 20;
 pub struct ImportedLink {
     /// What is asked for.
     pub fields: LinkFields,
-    /// Whether the other service asks for a password before it follows it.
-    #[serde(skip)]
-    pub is_protected: bool,
     /// What is left behind: its kind and its value.
     #[serde(skip)]
     pub notes: Vec<(Note, String)>,
@@ -30,7 +27,6 @@ impl Default for ImportedLink {
     fn default() -> Self {
         Self {
             fields: LinkFields::new_link(),
-            is_protected: false,
             notes: Vec::new(),
         }
     }
@@ -95,13 +91,6 @@ impl ImportedLink {
             all.push(kept);
         }
         self.fields.tags = FieldEdit::set_if(Some(all).filter(|tags| !tags.is_empty()));
-    }
-
-    /// Why the link may not be created here, because more people could follow it than before: the field, and the reason.
-    #[must_use]
-    pub fn would_be_too_open(&self) -> Option<(&'static str, &'static str)> {
-        let why = "is protected by a password, and here it would be open to everyone; remove the password there, or leave the link out";
-        self.is_protected.then_some(("has_password", why))
     }
 
     /// Says of a link that has expired that it was created before: the service takes an end in the past only of such links.

@@ -4,7 +4,7 @@ use super::format::Format;
 use super::reading::{ReadLink, Reading};
 use super::record::Record;
 use crate::domain::FieldEdit;
-use crate::wire::{DocumentKind, Field};
+use crate::wire::{DocumentKind, Field, Value};
 
 /// `shunt export`. Refused links are listed in the same form.
 pub(super) const EXPORT: Format = Format {
@@ -30,31 +30,26 @@ fn code(record: &Record) -> Result<Option<String>, String> {
     Ok(code.map(Into::into))
 }
 
-/// A column that says why a link of another service was refused.
-const HAS_PASSWORD: &str = "has_password";
-
 fn link(link: &mut Reading<'_>) {
     // Target and code are read as in every format.
     let fields = DocumentKind::Table.fields().map(|field| field.name);
     for name in fields.filter(|name| !matches!(*name, "target_url" | "custom_code")) {
         link.read(name, &[name]);
     }
-    link.link.is_protected = (link.flag(HAS_PASSWORD, &[HAS_PASSWORD])).unwrap_or(false);
     link.note_creation(&["created_at"]);
 }
 
 /// The names of all columns. Columns that only the service sets are ignored, and so are the line and reason of a refused link.
 fn known() -> Vec<&'static str> {
     let fields = DocumentKind::Bulk.fields().map(|field| field.name);
-    let further = [HAS_PASSWORD, "line", "reason"];
+    let further = ["line", "reason"];
     fields.chain(further).collect()
 }
 
 /// The names of the columns of a list of refused links.
 #[must_use]
 pub fn columns() -> Vec<&'static str> {
-    let fields = DocumentKind::Table.fields().map(column);
-    fields.chain([HAS_PASSWORD]).collect()
+    DocumentKind::Table.fields().map(column).collect()
 }
 
 /// The code has the name that an export has for it.
@@ -73,10 +68,12 @@ impl ReadLink {
         let mut fields = self.link.fields.clone();
         fields.custom_code = FieldEdit::Set(code.to_owned());
         let given = DocumentKind::Table.fields();
-        let given = given.map(|field| (field.value)(&mut fields).to_string());
-        let protected = self.link.is_protected.then(|| true.to_string());
-        let further = protected.unwrap_or_default();
-        let cells = columns().into_iter().zip(given.chain([further]));
+        let given = given.map(|field| match (field.value)(&mut fields) {
+            // The list is as secret as the file.
+            Value::Secret(FieldEdit::Set(secret)) => secret.expose().to_owned(),
+            value => value.to_string(),
+        });
+        let cells = columns().into_iter().zip(given);
         let cells = cells.map(|(column, cell)| match self.raw.get(column) {
             Some(raw) => raw.clone(),
             None => cell.into_bytes(),

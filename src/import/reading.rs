@@ -8,7 +8,7 @@ use super::record::{Cell, Record};
 use crate::domain::{
     CustomCode, FieldEdit, LinkRequest, MaxClicks, OwnHost, StartingClicks, Timestamp,
 };
-use crate::wire::{DocumentKind, LinkFields, Value};
+use crate::wire::{DocumentKind, LinkFields, SecretText, Value};
 
 /// An entry as a link.
 #[derive(Debug)]
@@ -84,9 +84,6 @@ impl ReadLink {
     ) -> Result<LinkRequest, String> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
-        }
-        if let Some((field, why)) = self.link.would_be_too_open() {
-            return Err(self.in_words_of_file(&format!("{field}: {why}")));
         }
         let request = fields.request(own_host, is_reserved);
         let request = request.map_err(|why| self.in_words_of_file(&why))?;
@@ -203,6 +200,7 @@ impl<'a> Reading<'a> {
         let mut fields = std::mem::take(&mut self.link.fields);
         match (field.value)(&mut fields) {
             Value::Text(value) => set(value, self.text(name, names)),
+            Value::Secret(value) => set(value, self.secret(name, names)),
             Value::Words(value) => {
                 let words = self.words(name, names, &[',']);
                 set(value, Some(words).filter(|words| !words.is_empty()));
@@ -229,6 +227,15 @@ impl<'a> Reading<'a> {
         self.take(column, names, |record, names| {
             let text = record.text(names)?;
             Ok(text.map(std::borrow::Cow::into_owned))
+        })
+    }
+
+    /// A text that no message may have.
+    pub(super) fn secret(&mut self, column: &'static str, names: &[&str]) -> Option<SecretText> {
+        self.take(column, names, |record, names| {
+            let text = record.text(names);
+            let text = text.map_err(|_| format!("{column}: cannot be read as a text"))?;
+            Ok(text.map(|text| SecretText::new(text.into_owned())))
         })
     }
 

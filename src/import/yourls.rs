@@ -3,8 +3,10 @@
 use super::format::{Format, code_of};
 use super::reading::Reading;
 use super::record::Record;
+use crate::domain::FieldEdit;
 
-/// The table has the columns keyword, url, title, timestamp, ip and clicks; the plugin writes source, target and hits. The API
+/// The table has no passwords: the plugin for them keeps them as they are, elsewhere. Whoever puts them into a column `password` has
+/// them taken over. The table has the columns keyword, url, title, timestamp, ip and clicks; the plugin writes source, target and hits. The API
 /// (`action=stats`) has an object `links` with the links `link_1`, `link_2` and so on, each with its `shorturl`.
 pub(super) const FORMAT: Format = Format {
     name: "an export of YOURLS",
@@ -33,4 +35,21 @@ fn link(link: &mut Reading<'_>) {
         link.link.set_title(&title);
     }
     link.read("clicks", &["clicks", "hits"]);
+    set_password(link);
+}
+
+fn set_password(link: &mut Reading<'_>) {
+    const NAMES: &[&str] = &["password"];
+    let given = link.record.text(NAMES).ok().flatten();
+    let given = given.filter(|text| !NO_VALUE.contains(&&**text));
+    let Some(is_hash) = given.map(|text| text.starts_with('$')) else {
+        return;
+    };
+    let field = if is_hash { "password_hash" } else { "password" };
+    let secret = FieldEdit::set_if(link.secret(field, NAMES));
+    if is_hash {
+        link.link.fields.password_hash = secret;
+    } else {
+        link.link.fields.password = secret;
+    }
 }

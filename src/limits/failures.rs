@@ -1,4 +1,4 @@
-//! Failed log-ins, by (account, address) and far more generously by account.
+//! Failed log-ins, by (account, address) and far more generously by account. Wrong passwords of links in the same way.
 //!
 //! An attempt counts as a failure until it has succeeded, so that simultaneous attempts pass no limit. The account's limit
 //! holds for strangers: an address that logged in to the account before is stopped only by its own failures, so that no
@@ -22,6 +22,10 @@ enum Scope {
     Address,
     /// One account.
     Account,
+    /// A link and an address together.
+    LinkAddress,
+    /// One link.
+    Link,
 }
 
 impl Scope {
@@ -30,13 +34,15 @@ impl Scope {
         match self {
             Self::Address => "login_failures",
             Self::Account => "account_failures",
+            Self::LinkAddress => "link_password_failures",
+            Self::Link => "link_failures",
         }
     }
 
     fn window(self) -> Duration {
         match self {
-            Self::Address => Duration::from_mins(15),
-            Self::Account => Duration::from_hours(1),
+            Self::Address | Self::LinkAddress => Duration::from_mins(15),
+            Self::Account | Self::Link => Duration::from_hours(1),
         }
     }
 }
@@ -49,6 +55,8 @@ pub struct FailureLimiter {
     hasher: CallerHasher,
     clock: Arc<dyn Clock>,
     local: Counters,
+    /// By which attempts are counted: with the address, and without it.
+    scopes: [Scope; 2],
 }
 
 /// One attempt to log in, which counts as a failure unless [`FailureGuard::forgive`] takes it back.
@@ -82,6 +90,16 @@ impl FailureLimiter {
             hasher,
             clock,
             local,
+            scopes: [Scope::Address, Scope::Account],
+        }
+    }
+
+    /// The same limits for passwords of links.
+    #[must_use]
+    pub fn of_links(&self) -> Self {
+        Self {
+            scopes: [Scope::LinkAddress, Scope::Link],
+            ..self.clone()
         }
     }
 
@@ -102,22 +120,23 @@ impl FailureLimiter {
             counted: Vec::new(),
         };
         let hash = |scope: Scope, caller: &[&str]| self.hasher.hash(scope.name(), caller);
-        let here = hash(Scope::Address, &[account, address]);
+        let [with_address, of_all] = self.scopes;
+        let here = hash(with_address, &[account, address]);
         let outcome = guard
-            .count(Scope::Address, here, limits.failures_from_address)
+            .count(with_address, here, limits.failures_from_address)
             .await;
         if let Err(too_many) = outcome {
             guard.undo().await;
             return Err(too_many);
         }
-        let account = hash(Scope::Account, &[account]);
+        let account = hash(of_all, &[account]);
         let outcome = guard
-            .count(Scope::Account, account, limits.failures_of_account)
+            .count(of_all, account, limits.failures_of_account)
             .await;
         match outcome {
             Err(too_many) if !is_known.await => {
                 guard.undo().await;
-                metrics::counter!(LIMIT_HITS, "limit" => Scope::Account.name()).increment(1);
+                metrics::counter!(LIMIT_HITS, "limit" => of_all.name()).increment(1);
                 Err(too_many)
             }
             _ => Ok(guard),
@@ -171,7 +190,7 @@ impl FailureGuard {
         if of_all.unwrap_or_default().max(here) <= limit {
             return Ok(());
         }
-        if scope == Scope::Address {
+        if scope == self.limiter.scopes[0] {
             metrics::counter!(LIMIT_HITS, "limit" => scope.name()).increment(1);
         }
         Err(TooMany {

@@ -6,12 +6,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Permits, and the requests that wait for them; cheap to clone.
+/// Permits, and the requests that wait for them; cheap to clone. Several kinds of work may share the permits, each with a queue of
+/// its own: while several queues have requests, they are served in turn, so that no kind starves another.
 #[derive(Clone)]
-pub struct WaitingRoom(Arc<Mutex<Queues>>);
+pub struct WaitingRoom {
+    shared: Arc<Mutex<Shared>>,
+    /// The queue of this kind of work.
+    kind: usize,
+}
 
-struct Queues {
+struct Shared {
     free: usize,
+    /// The queue of each kind of work.
+    queues: Vec<Queue>,
+    /// The kind that is served next, if it has requests.
+    next_kind: usize,
+}
+
+/// The requests of one kind of work.
+struct Queue {
     max_waiting: usize,
     waiting: usize,
     by_client: HashMap<Arc<str>, VecDeque<Waiter>>,
@@ -44,22 +57,33 @@ impl WaitingRoom {
     /// With so many permits, and places to wait for one.
     #[must_use]
     pub fn new(permits: usize, max_waiting: usize) -> Self {
-        Self(Arc::new(Mutex::new(Queues {
-            free: permits,
-            max_waiting,
-            waiting: 0,
-            by_client: HashMap::new(),
-            turns: VecDeque::new(),
-            next_id: 0,
-        })))
+        Self {
+            shared: Arc::new(Mutex::new(Shared {
+                free: permits,
+                queues: vec![Queue::new(max_waiting)],
+                next_kind: 0,
+            })),
+            kind: 0,
+        }
+    }
+
+    /// The same permits for another kind of work, with places of its own to wait for one.
+    #[must_use]
+    pub fn for_another_kind(&self, max_waiting: usize) -> Self {
+        let mut shared = self.shared();
+        shared.queues.push(Queue::new(max_waiting));
+        Self {
+            shared: Arc::clone(&self.shared),
+            kind: shared.queues.len() - 1,
+        }
     }
 
     /// Returns a permit without waiting, if a permit is free.
     #[must_use]
     pub fn try_enter(&self) -> Option<Permit> {
-        let mut queues = self.queues();
-        queues.free = queues.free.checked_sub(1)?;
-        drop(queues);
+        let mut shared = self.shared();
+        shared.free = shared.free.checked_sub(1)?;
+        drop(shared);
         Some(Permit(self.clone()))
     }
 
@@ -72,7 +96,7 @@ impl WaitingRoom {
             return Ok(permit);
         }
         let client = Arc::from(client);
-        let (id, granted, evicted) = self.queues().join(&client)?;
+        let (id, granted, evicted) = self.shared().queues[self.kind].join(&client)?;
         // Its request is notified outside of the lock.
         drop(evicted);
         let _place = QueueEntry {
@@ -83,12 +107,37 @@ impl WaitingRoom {
         granted.await.map_err(|_| RoomIsFull)
     }
 
-    fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Queues {
+impl Shared {
+    /// The request whose turn it is, with its kind.
+    fn next(&mut self) -> Option<(Waiter, usize)> {
+        let kinds = self.queues.len();
+        for offset in 0..kinds {
+            let kind = (self.next_kind + offset) % kinds;
+            if let Some(waiter) = self.queues[kind].next() {
+                self.next_kind = (kind + 1) % kinds;
+                return Some((waiter, kind));
+            }
+        }
+        None
+    }
+}
+
+impl Queue {
+    fn new(max_waiting: usize) -> Self {
+        Self {
+            max_waiting,
+            waiting: 0,
+            by_client: HashMap::new(),
+            turns: VecDeque::new(),
+            next_id: 0,
+        }
+    }
+
     fn join(
         &mut self,
         client: &Arc<str>,
@@ -158,22 +207,26 @@ impl Queues {
 
 impl Drop for QueueEntry<'_> {
     fn drop(&mut self) {
-        let left = self.room.queues().leave(&self.client, self.id);
+        let left = self.room.shared().queues[self.room.kind].leave(&self.client, self.id);
         drop(left);
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut queues = self.0.queues();
-        let next = queues.next();
+        let mut shared = self.0.shared();
+        let next = shared.next();
         if next.is_none() {
-            queues.free += 1;
+            shared.free += 1;
         }
-        drop(queues);
-        if let Some(waiter) = next {
+        drop(shared);
+        if let Some((waiter, kind)) = next {
+            let room = WaitingRoom {
+                shared: Arc::clone(&self.0.shared),
+                kind,
+            };
             // A request that left at this very moment drops the permit, which then goes to the next request.
-            let _ = waiter.granted.send(Self(self.0.clone()));
+            let _ = waiter.granted.send(Self(room));
         }
     }
 }
@@ -239,12 +292,41 @@ mod tests {
         let order = order(served, 22).await;
         assert_eq!(order[..4], ["many", "few", "many", "few"]);
         assert_eq!(order[4..], ["many"; 18]);
-        assert_eq!(room.queues().free, 0, "the last one still has its permit");
+        assert_eq!(room.shared().free, 0, "the last one still has its permit");
         for request in all {
             assert!(request.await.unwrap());
         }
-        let queues = room.queues();
-        assert_eq!((queues.free, queues.waiting), (1, 0));
+        let shared = room.shared();
+        assert_eq!((shared.free, shared.queues[0].waiting), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_kind_of_work_takes_turns_with_another_however_many_clients_each_has() {
+        let log_ins = WaitingRoom::new(1, 100);
+        let visits = log_ins.for_another_kind(3);
+        let held = log_ins.try_enter().unwrap();
+        let (sender, served) = mpsc::unbounded_channel();
+        let mut all = Vec::new();
+        for client in ["visit 1", "visit 2", "visit 3"] {
+            all.extend(requests(&visits, client, 1, &sender));
+            settled().await;
+        }
+        all.extend(requests(&log_ins, "log-in", 2, &sender));
+        settled().await;
+        let refused = visits.enter("visit 1").await;
+        assert!(refused.is_err(), "the places of visits are taken");
+        drop(held);
+        let order = order(served, 5).await;
+        let position = |client| order.iter().position(|served| *served == client).unwrap();
+        assert!(position("log-in") < 2, "{order:?}");
+        assert_eq!(
+            order.iter().rposition(|served| *served == "log-in"),
+            Some(position("log-in") + 2)
+        );
+        for request in all {
+            assert!(request.await.unwrap());
+        }
+        assert_eq!(visits.shared().free, 1);
     }
 
     #[tokio::test]
@@ -256,19 +338,20 @@ mod tests {
         settled().await;
         let stays = requests(&room, "stays", 1, &sender);
         settled().await;
-        assert_eq!(room.queues().waiting, 51);
+        assert_eq!(room.shared().queues[0].waiting, 51);
         for request in &gone {
             request.abort();
         }
         settled().await;
-        assert_eq!(room.queues().waiting, 1);
+        assert_eq!(room.shared().queues[0].waiting, 1);
         drop(held);
         assert_eq!(order(served, 1).await, ["stays"]);
         for request in stays {
             assert!(request.await.unwrap());
         }
-        let queues = room.queues();
-        assert!(queues.by_client.is_empty() && queues.turns.is_empty() && queues.free == 1);
+        let shared = room.shared();
+        let queue = &shared.queues[0];
+        assert!(queue.by_client.is_empty() && queue.turns.is_empty() && shared.free == 1);
     }
 
     #[tokio::test]

@@ -1,7 +1,9 @@
 //! Creating many links in one call.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::passwords::MAX_AT_ONCE;
 use super::refused::Leads;
 use super::shorten::DRAWS;
 use super::{LinkError, LinkService};
@@ -74,12 +76,17 @@ impl LinkService {
             .filter_map(|request| request.custom_code.as_ref());
         let codes: Vec<_> = codes.map(CustomCode::as_code).collect();
         let mut taken = self.store.taken_codes(owner.user, &codes).await?;
+        let mut passwords = 0;
         let check = |(place, request): (usize, &&LinkRequest)| {
             if let Some(field) = refused.get(&place) {
                 return Err(LinkError::TargetRefused(field));
             }
             if request.has_ended(now) {
                 return Err(LinkError::EndsInPast);
+            }
+            passwords += usize::from(request.new_password.is_some());
+            if request.new_password.is_some() && passwords > MAX_AT_ONCE {
+                return Err(LinkError::ManyPasswords);
             }
             // The first of several with the same code would have it.
             let code = request.custom_code.as_ref().map(CustomCode::as_code);
@@ -103,6 +110,19 @@ impl LinkService {
         requests: &[&LinkRequest],
         address: &str,
     ) -> Result<Vec<BulkOutcome>, LinkError> {
+        let mut hashed = Vec::new();
+        let mut passwords = 0;
+        for request in requests {
+            passwords += usize::from(request.new_password.is_some());
+            // A request that is past the limit is refused below.
+            hashed.push(if passwords > MAX_AT_ONCE {
+                Cow::Borrowed(*request)
+            } else {
+                self.hashed(request, address).await?
+            });
+        }
+        let requests: Vec<_> = hashed.iter().map(AsRef::as_ref).collect();
+        let requests = &requests[..];
         let properties = requests.iter().map(|request| &request.properties);
         let bytes = self.add_bytes(address, properties).await?;
         let made = self.shorten_counted(owner, requests, address).await;
@@ -135,6 +155,8 @@ impl LinkService {
                 outcomes[place] = Err(LinkError::TargetRefused(field));
             } else if request.has_ended(now) {
                 outcomes[place] = Err(LinkError::EndsInPast);
+            } else if request.new_password.is_some() && request.properties.password.is_none() {
+                outcomes[place] = Err(LinkError::ManyPasswords);
             } else if let Some(code) = &request.custom_code {
                 // The first of several with the same code has it.
                 if codes.insert(code.as_code()) {

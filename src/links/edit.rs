@@ -62,6 +62,7 @@ impl LinkService {
         expected: &Expected,
         address: &str,
     ) -> Result<Option<CountedLink>, LinkError> {
+        let edit = &*self.hashed_edit(edit, address).await?;
         let bytes = edit.text_bytes();
         if bytes > 0 {
             self.limiter

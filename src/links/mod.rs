@@ -9,6 +9,7 @@ use crate::domain::{Clock, InvalidProperty, OwnHost, Principal};
 use crate::limits::{
     AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
 };
+use crate::passwords::{HashError, PasswordHasher};
 use crate::store::{Details, Refusals, StorageRoom, Store, StoreError};
 
 mod announce;
@@ -24,6 +25,7 @@ mod lengthen;
 mod list;
 mod live;
 mod outbox;
+mod passwords;
 mod pool;
 mod refused;
 mod report;
@@ -74,6 +76,8 @@ pub struct LinkService {
     pub click_orders: ClickOrders,
     /// Searches that run or wait for their turn.
     pub searches: Searches,
+    /// Hashes passwords of links.
+    pub hasher: PasswordHasher,
     /// How often a user may create links.
     pub limiter: Limiter,
     /// How many unknown codes an address may ask for.
@@ -148,6 +152,14 @@ pub enum LinkError {
     /// No count can be read, or the exact count that is required cannot be read.
     #[error(transparent)]
     Count(#[from] CountError),
+    /// The new password could not be hashed.
+    #[error(transparent)]
+    Hash(#[from] HashError),
+    /// Too many links of one call have a password.
+    #[error(
+        "at most 100 of 1000 links may have one; send the others in another call, or the hashes of their passwords"
+    )]
+    ManyPasswords,
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),

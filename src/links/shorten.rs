@@ -7,7 +7,7 @@ use ring::digest::{Context, Digest, SHA256};
 use super::refused::Leads;
 use super::{CountedLink, LinkError, LinkService};
 use crate::domain::{
-    CustomCode, Link, LinkProperties, LinkRequest, Principal, ShortCode, Timestamp,
+    CustomCode, Link, LinkProperties, LinkRequest, PasswordHash, Principal, ShortCode, Timestamp,
 };
 use crate::limits::{Action, Daily};
 use crate::store::{CreateLinkError, CreatedLink, IdempotentRequest, NewLink, UsedKey};
@@ -44,7 +44,7 @@ impl LinkRequest {
         !self.may_have_ended && end.is_some_and(|end| end <= now)
     }
 
-    fn fingerprint(&self, form: &str) -> Digest {
+    fn fingerprint(&self, form: &str, password: Option<u64>) -> Digest {
         let code = self
             .custom_code
             .as_ref()
@@ -52,6 +52,7 @@ impl LinkRequest {
         let mut digest = Context::new(&SHA256);
         digest.update(format!("{form}\0{code:?}\0{}\0", self.clicks).as_bytes());
         digest.update(&self.properties.canonical());
+        digest.update(format!("\0{password:?}").as_bytes());
         digest.finish()
     }
 
@@ -62,7 +63,10 @@ impl LinkRequest {
                 id: used.id,
                 code: used.code,
                 owner: owner.user,
-                properties: self.properties.clone(),
+                properties: LinkProperties {
+                    password: self.new_password.as_ref().map(|_| PasswordHash::withheld()),
+                    ..self.properties.clone()
+                },
                 created_at: used.created_at,
                 updated_at: used.created_at,
                 removed: used.removed,
@@ -90,7 +94,7 @@ impl LinkService {
         let Some(RequestKey { key, form }) = key else {
             return self.create(owner, request, None, address).await;
         };
-        let fingerprint = request.fingerprint(form);
+        let fingerprint = request.fingerprint(form, self.password_tag(request));
         let fingerprint = fingerprint.as_ref();
         if let Some(link) = self.repeated(owner, request, key, fingerprint).await? {
             return Ok(link);
@@ -137,6 +141,7 @@ impl LinkService {
             return Err(LinkError::EndsInPast);
         }
         self.check_targets(Leads::of(&request.properties)).await?;
+        let request = &*self.hashed(request, address).await?;
         let bytes = self
             .add_bytes(address, [&request.properties].into_iter())
             .await?;

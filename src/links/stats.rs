@@ -9,7 +9,7 @@ use crate::domain::{
 /// A link's statistics at one moment.
 #[derive(Debug)]
 pub struct LinkStats {
-    /// Its target; `None` if the link is removed or scheduled, and the target is hidden.
+    /// Its target; `None` if the link is removed or scheduled or needs a password, and the target is hidden.
     pub target: Option<TargetUrl>,
     /// Exact number of answered redirects.
     pub clicks: u64,
@@ -26,6 +26,8 @@ pub enum LinkPreview {
         target: Option<TargetUrl>,
         /// Whether its time has not come.
         is_scheduled: bool,
+        /// Whether its target is shown only to those who have its password.
+        needs_password: bool,
         /// When it was made.
         made_at: Timestamp,
         /// Number of answered redirects.
@@ -55,7 +57,9 @@ impl LinkService {
         let counted = counting.of(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = counted.get(&link.id).copied();
-        let is_shown = link.removed.is_none() && link.time(self.clock.now()) != LinkTime::Before;
+        let is_shown = link.removed.is_none()
+            && link.password.is_none()
+            && link.time(self.clock.now()) != LinkTime::Before;
         Ok(clicks.map(|clicks| LinkStats {
             target: is_shown.then_some(link.target),
             clicks,
@@ -96,9 +100,10 @@ impl LinkService {
             Err(NotFollowed::Removed(status)) => LinkPreview::Removed(status),
             followed => LinkPreview::Made {
                 target: match followed {
-                    Ok(()) => Some(link.target),
+                    Ok(()) => Some(link.target).filter(|_| link.password.is_none()),
                     Err(why) => link.fallback.filter(|_| why.foreseen().is_some()),
                 },
+                needs_password: followed.is_ok() && link.password.is_some(),
                 is_scheduled: followed == Err(NotFollowed::Scheduled),
                 made_at: made.at,
                 clicks,

@@ -44,6 +44,7 @@ impl Redirect {
             let version = self.cache.version();
             let (link, source) = self.resolve(code, now, visitor).await?;
             let link = followable(link, &*self.clock)?;
+            self.check_password(code, &link, visitor).await?;
             if link.pool().is_some() {
                 return Box::pin(self.pooled(code, visitor)).await;
             }
@@ -81,8 +82,10 @@ impl Redirect {
             }
             Box::pin(self.admitted(now)).await?;
         }
-        let has_ended =
-            |now: &Arc<CachedLink>| now.click() == click && now.followable(&*self.clock).is_err();
+        let has_ended = |now: &Arc<CachedLink>| {
+            let is_closed = !now.is_open_with(visitor.unlocked);
+            now.click() == click && (is_closed || now.followable(&*self.clock).is_err())
+        };
         if now.as_ref().is_some_and(has_ended) {
             // The click came before that: it is counted already, and the count stays.
             return Ok(Redirected::by_click(link, source, receipt));
@@ -94,6 +97,7 @@ impl Redirect {
             }
             return Ok(Redirected::by_click(now, source_now, receipt));
         }
+        self.check_password(code, &now, visitor).await?;
         // The code now belongs to another link: the click is counted for that link, too.
         let class = self.classifier.class_of(visitor);
         let recorded = self.recorders.record_unconditionally(now.click(), class);

@@ -30,6 +30,12 @@ pub enum RedirectError {
     /// The link is not followed, and the client is redirected to its fallback.
     #[error("the link is not followed, and has a fallback")]
     Fallback(Fallback),
+    /// The link needs a password, which the client has not given.
+    #[error("the link needs a password")]
+    Locked,
+    /// The password is not that of the link.
+    #[error("the password of the link is wrong")]
+    WrongPassword,
     /// The service's administrators took the link away.
     #[error("the link is removed")]
     Removed(RemovalStatus),
@@ -92,7 +98,9 @@ impl RedirectError {
     /// Whether this process may not know yet that the link may be followed again.
     pub(super) fn may_be_stale(&self) -> bool {
         match self {
-            Self::Inactive | Self::Scheduled | Self::Expired | Self::Removed(_) => true,
+            Self::Inactive | Self::Scheduled | Self::Expired | Self::Locked | Self::Removed(_) => {
+                true
+            }
             // All changes were known when the database was asked for a click.
             Self::Fallback(fallback) => fallback.why != Foreseen::UsedUp,
             _ => false,
@@ -115,6 +123,8 @@ impl RedirectError {
         match self {
             Self::Unknown | Self::Inactive | Self::Scheduled | Self::Expired | Self::UsedUp => true,
             Self::Fallback(_)
+            | Self::Locked
+            | Self::WrongPassword
             | Self::Removed(_)
             | Self::QueryTooLong(_)
             | Self::TooMany(_)

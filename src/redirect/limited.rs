@@ -23,6 +23,7 @@ impl Redirect {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
+        self.check_password(code, &link, visitor).await?;
         if link.pool().is_some() {
             return Box::pin(self.pooled(code, visitor)).await;
         }

@@ -10,7 +10,10 @@
 //!
 //! A link that has not started, has expired or is used up redirects to its fallback, if it has one: nothing is counted ([`Fallback`]).
 //!
-//! Before a link is answered as inactive, scheduled, expired or removed, the process catches up with all changes: a link that was resumed,
+//! A link with a password leads only visitors who gave that password to its target ([`LinkPasswords`]); to others it is one comparison
+//! more if the link has any of what few links have.
+//!
+//! Before a link is answered as locked, inactive, scheduled, expired or removed, the process catches up with all changes: a link that was resumed,
 //! or whose removal was revoked, is followed at once.
 //!
 //! If a link forwards queries, the target with the visitor's query is looked up in the blocklist, if that has an entry with a query: one
@@ -39,6 +42,7 @@ mod counted;
 mod error;
 mod limited;
 mod lookups;
+mod passwords;
 mod pooled;
 mod pools;
 mod redirected;
@@ -46,6 +50,7 @@ mod replica;
 
 pub use error::{Fallback, RedirectError};
 pub use lookups::Lookups;
+pub use passwords::LinkPasswords;
 pub use pools::Pools;
 pub use redirected::Redirected;
 pub use replica::ReplicaReads;
@@ -149,6 +154,7 @@ impl Redirect {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, start, visitor).await?;
         let link = followable(link, &*self.clock)?;
+        self.check_password(code, &link, visitor).await?;
         self.check_query(&link, visitor)?;
         if link.pool().is_some() {
             return Box::pin(self.pooled(code, visitor)).await;
@@ -181,6 +187,7 @@ impl Redirect {
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
         let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
+        self.check_password(code, &link, visitor).await?;
         if link.pool().is_some() {
             // None of its targets is for a preview.
             return Err(RedirectError::of(NotFollowed::UsedUp, &link));
@@ -253,6 +260,8 @@ impl Redirect {
                 Source::Database => &metrics.database,
             },
             Err(RedirectError::Unknown) => &metrics.unknown,
+            // No redirect says that a password is wrong: `LinkPasswords` does.
+            Err(RedirectError::Locked | RedirectError::WrongPassword) => &metrics.locked,
             Err(RedirectError::Inactive) => &metrics.inactive,
             Err(RedirectError::Scheduled) => &metrics.scheduled,
             Err(RedirectError::Fallback(fallback)) => {

@@ -27,6 +27,7 @@ impl Redirect {
             let version = self.cache.version();
             let (link, source) = self.resolve(code, now, visitor).await?;
             let link = followable(link, &*self.clock)?;
+            self.check_password(code, &link, visitor).await?;
             let Some(pool) = link.pool() else {
                 // The link leads to its target again.
                 return if link.options.is_limited {

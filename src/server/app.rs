@@ -28,7 +28,7 @@ use crate::limits::{
 use crate::links::{
     ClickOrders, CodeLength, Creations, LinkService, LiveCounts, turns_of_long_pages,
 };
-use crate::redirect::{Lookups, Pools, Redirect, ReplicaReads};
+use crate::redirect::{LinkPasswords, Lookups, Pools, Redirect, ReplicaReads};
 use crate::server::error::ServeError;
 use crate::server::from_settings::{
     analytics, blocklist, common_passwords, database_runtime, journal_deadlines, secrets,
@@ -49,15 +49,14 @@ const LOOKUP_DEADLINE: Duration = Duration::from_secs(2);
 fn accounts(
     config: &Config,
     store: &Store,
-    redis: Option<&RedisShards>,
     base_url: &BaseUrl,
-    (limits, limiter): (&CurrentLimits, &Limiter),
-    secrets: &Secrets,
+    (limiter, failures): (&Limiter, &FailureLimiter),
+    (secrets, hasher): (&Secrets, &PasswordHasher),
     clock: &Arc<dyn Clock>,
 ) -> Result<Accounts, ServeError> {
     let accounts = Accounts::new(
         store,
-        PasswordHasher::new(config.hashing_concurrency)?,
+        hasher.clone(),
         Tokens::new(
             secrets,
             base_url.as_str(),
@@ -66,12 +65,7 @@ fn accounts(
         ),
         common_passwords(config)?,
         limiter.clone(),
-        FailureLimiter::new(
-            limits.clone(),
-            redis.cloned(),
-            limiter.hasher().clone(),
-            Arc::clone(clock),
-        ),
+        failures.clone(),
         Arc::clone(clock),
     );
     Ok(accounts.with_registration(config.registration.clone()))
@@ -105,6 +99,7 @@ pub(super) struct App {
     pub(super) links: Arc<LinkService>,
     pub(super) abuse: Arc<Abuse>,
     accounts: Arc<Accounts>,
+    link_passwords: Arc<LinkPasswords>,
     lookups: Lookups,
     misses: MissLimiter,
     security_contact: Option<Arc<str>>,
@@ -154,15 +149,23 @@ impl App {
         let hasher = CallerHasher::new(&secrets.current).with_previous(secrets.previous.as_ref());
         let limiter = Limiter::new(limits.clone(), redis.clone(), hasher, Arc::clone(&clock));
         let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
+        let failures = FailureLimiter::new(
+            limits.clone(),
+            redis.clone(),
+            limiter.hasher().clone(),
+            Arc::clone(&clock),
+        );
+        let hasher = PasswordHasher::new(config.hashing_concurrency)?;
         let accounts = accounts(
             config,
             &store,
-            redis.as_ref(),
             base_url,
-            (limits, &limiter),
-            &secrets,
+            (&limiter, &failures),
+            (&secrets, &hasher),
             &clock,
         )?;
+        let hasher = hasher.for_links();
+        let link_passwords = LinkPasswords::new(store.clone(), hasher.clone(), failures.of_links());
         let blocklist = blocklist(config)?;
         let searches = Searches::default();
         let abuse = Abuse::new(
@@ -184,6 +187,7 @@ impl App {
             cache: cache.clone(),
             click_orders: ClickOrders::new(store.clone(), Arc::clone(&clock)),
             searches,
+            hasher,
             limiter,
             misses: misses.clone(),
             limits: limits.clone(),
@@ -219,6 +223,7 @@ impl App {
             clock,
             accounts: Arc::new(accounts),
             links: Arc::new(links),
+            link_passwords: Arc::new(link_passwords),
             abuse: Arc::new(abuse),
             lookups,
             misses,
@@ -256,6 +261,7 @@ impl App {
             links: Arc::clone(&self.links),
             abuse: Arc::clone(&self.abuse),
             redirect: Arc::new(redirect),
+            link_passwords: Arc::clone(&self.link_passwords),
             readiness: Arc::new(Readiness::new(
                 self.store.clone(),
                 self.replica.clone(),

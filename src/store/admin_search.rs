@@ -58,7 +58,7 @@ impl Store {
     pub async fn seen_links(&self, numbers: &[i64]) -> Result<Vec<SeenLink>, StoreError> {
         let find = query(
             "SELECT id, short_code, target_url, fallback_url, owner_id, (SELECT address FROM link_addresses WHERE link_id = links.id) AS address,
-                 created_at, is_active, removed_status
+                 created_at, is_active, removed_status, password_hash IS NOT NULL AS has_password
              FROM links WHERE id IN (SELECT CAST(value AS bigint) FROM json_each($1)) ORDER BY id DESC",
         );
         let found = self.engine.read(find.bind(numbers).of_search()).await?;
@@ -92,6 +92,7 @@ fn seen_link(row: &Row) -> Result<SeenLink, StoreError> {
         created_at: row.get("created_at")?,
         is_active: row.get("is_active")?,
         removed: row.get("removed_status")?,
+        has_password: row.get("has_password")?,
     })
 }
 

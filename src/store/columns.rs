@@ -3,8 +3,8 @@
 use super::StoreError;
 use super::sql::{Column, Row};
 use crate::domain::{
-    EmailAddress, KeyName, LinkId, MaxClicks, PoolId, PrivateNote, RemovalId, RemovalStatus, Scope,
-    ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
+    EmailAddress, KeyName, LinkId, MaxClicks, PasswordHash, PoolId, PrivateNote, RemovalId,
+    RemovalStatus, Scope, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
 /// A column of a type that is kept as another one.
@@ -27,6 +27,7 @@ columns! {
     KeyName: String, name => Some(KeyName::from_stored(name));
     LinkId: i64, number => LinkId::parse(number);
     MaxClicks: i64, number => MaxClicks::parse(number.unsigned_abs()).ok();
+    PasswordHash: String, hash => Some(PasswordHash::from_stored(&hash));
     PoolId: i64, number => PoolId::parse(number);
     RemovalId: i64, number => Some(RemovalId(number));
     RemovalStatus: i64, number => u16::try_from(number).ok().and_then(|status| RemovalStatus::parse(status).ok());

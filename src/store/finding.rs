@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use super::sql::{Query, Row, query, query_of_each};
 use super::{Store, StoreError};
 use crate::domain::{
-    Link, LinkProperties, LinkTarget, MaxClicks, Principal, RedirectOptions, ShortCode, Timestamp,
-    UserId,
+    Link, LinkProperties, LinkTarget, MaxClicks, PasswordHash, Principal, RedirectOptions,
+    ShortCode, Timestamp, UserId,
 };
 
 /// What a preview shows of a link beside its statistics.
@@ -33,7 +33,7 @@ pub struct ToCount<T> {
 /// What a redirect needs of a row of `links`.
 macro_rules! target_columns {
     () => {
-        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url, pool"
+        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url, pool, password_hash"
     };
 }
 
@@ -89,6 +89,22 @@ impl Store {
     pub async fn link_target(&self, code: &ShortCode) -> Result<Option<LinkTarget>, StoreError> {
         let found = self.engine.read_one(target_of(code).first()).await?;
         found.as_ref().map(target).transpose()
+    }
+
+    /// The hash of the password that the link with this code has.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn link_password(
+        &self,
+        code: &ShortCode,
+    ) -> Result<Option<PasswordHash>, StoreError> {
+        let find = query("SELECT password_hash FROM live_links AS links WHERE short_code = $1");
+        let found = self.engine.read_one(find.bind(code)).await?;
+        Ok(found
+            .map(|row| row.get("password_hash"))
+            .transpose()?
+            .flatten())
     }
 
     /// The same, read in order to count the link's clicks.
@@ -240,6 +256,7 @@ fn link(owner: UserId, row: &Row) -> Result<Link, StoreError> {
             fallback: row.get("fallback_url")?,
             note: row.get("note")?,
             noindex: row.get("noindex")?,
+            password: row.get("password_hash")?,
         },
         created_at,
         updated_at: updated_at.unwrap_or(created_at),
@@ -251,6 +268,7 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
     let removed: Option<_> = row.get("removed_status")?;
     let is_active: bool = row.get("is_active")?;
     let max_clicks: Option<i64> = row.get("max_clicks")?;
+    let password: Option<PasswordHash> = row.get("password_hash")?;
     Ok(LinkTarget {
         id: row.get("id")?,
         owner: UserId(row.get("owner_id")?),
@@ -266,5 +284,6 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
         starts_at: row.get("starts_at")?,
         fallback: row.get("fallback_url")?,
         pool: row.get("pool")?,
+        password: password.as_ref().map(PasswordHash::mark),
     })
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::StoreError;
 use crate::domain::{
-    LinkProperties, MaxClicks, PrivateNote, ShortCode, TargetUrl, Timestamp, Title,
+    LinkProperties, MaxClicks, PasswordHash, PrivateNote, ShortCode, TargetUrl, Timestamp, Title,
 };
 
 /// Declares the columns: name, type in Postgres, the property, and its value for JSON. A property without a line does not compile.
@@ -37,6 +37,7 @@ properties! {
     fallback_url text: fallback => fallback.as_ref().map(TargetUrl::as_str);
     note text: note => note.as_ref().map_or("", PrivateNote::as_str);
     noindex boolean: noindex => *noindex;
+    password_hash text: password => password.as_ref().map(PasswordHash::expose);
 }
 
 /// The names of the columns.

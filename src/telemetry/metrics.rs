@@ -32,6 +32,8 @@ metrics! {
     counter REDIRECTS = "shunt_redirects_total";
     /// Visits that were sent to the `fallback_url` of their link, by the reason why the link was not followed. They are not clicks.
     counter FALLBACKS = "shunt_fallbacks_total";
+    /// Passwords that visitors gave for links, by what became of them.
+    counter LINK_PASSWORDS = "shunt_link_passwords_total";
     /// Clients that watch the count of a link.
     gauge LIVE_LISTENERS = "shunt_live_listeners";
     /// Links per call that creates many links.
@@ -151,7 +153,7 @@ metrics! {
     counter CACHE_EVICTIONS = "shunt_cache_evictions_total";
     /// Passwords that are being hashed, or wait to be hashed.
     gauge HASHING = "shunt_password_hashing";
-    /// Passwords hashed, at registrations and log-ins.
+    /// Passwords hashed, at registrations and log-ins, and for links.
     counter HASHES = "shunt_password_hashes_total";
     /// Requests and connections refused, and clients that read too slowly cut off, by a limit.
     counter LIMIT_HITS = "shunt_limit_hits_total";

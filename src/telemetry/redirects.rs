@@ -19,6 +19,8 @@ pub struct RedirectMetrics {
     pub database: Counter,
     /// No link has the code.
     pub unknown: Counter,
+    /// The link needs a password, which the client has not given.
+    pub locked: Counter,
     /// The link is inactive.
     pub inactive: Counter,
     /// The link's time has not come.
@@ -51,6 +53,7 @@ impl Default for RedirectMetrics {
             redis: by_result("redis"),
             database: by_result("database"),
             unknown: by_result("unknown"),
+            locked: by_result("locked"),
             inactive: by_result("inactive"),
             scheduled: by_result("scheduled"),
             expired: by_result("expired"),

@@ -12,11 +12,11 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::language::Language;
-use super::page::{Frame, Site, public_page};
+use super::page::{Frame, Site, leading_form_page, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
 use crate::domain::ShortCode;
-use crate::http::{ErrorDetail, LinkAtRest, accepts_html, prefers_html};
+use crate::http::{ApiError, ErrorDetail, LinkAtRest, accepts_html, prefers_html};
 
 /// Reasons of removals that are looked up at the same time; a page beyond that has no reason.
 const REASONS_AT_ONCE: usize = 16;
@@ -97,6 +97,15 @@ struct ErrorPage<'a> {
     detail: Option<&'a str>,
 }
 
+/// Where a visitor gives the password of a link.
+#[derive(Template)]
+#[template(path = "password.html")]
+struct PasswordPage<'a> {
+    frame: Frame<'a>,
+    /// Whether another password was given before.
+    is_wrong: bool,
+}
+
 impl ErrorPages {
     /// Pages of this service. The database is asked on the runtime `main`.
     #[must_use]
@@ -150,12 +159,20 @@ impl ErrorPages {
             return response;
         }
         let at_rest: Option<&LinkAtRest> = response.extensions().get();
+        if let Some(at_rest) = at_rest.filter(|at_rest| at_rest.needs_password()) {
+            let page = PasswordPage {
+                frame: Frame::public(&self.site, wish.0),
+                is_wrong: *at_rest == LinkAtRest::WrongPassword,
+            };
+            let page = leading_form_page(status, &page);
+            return with_headers_of(response, page);
+        }
         let name = match status {
             StatusCode::FORBIDDEN => "forbidden",
             StatusCode::NOT_FOUND => match at_rest {
                 Some(LinkAtRest::Scheduled) => "scheduled",
                 Some(LinkAtRest::Ended) => "ended",
-                None => "unknown",
+                _ => "unknown",
             },
             status if is_removed(status) => "removed",
             StatusCode::TOO_MANY_REQUESTS => "too_many",
@@ -173,15 +190,21 @@ impl ErrorPages {
                 .filter(|_| matches!(name, "forbidden" | "other"))
                 .map(|detail| detail.0.as_str()),
         };
-        let Ok(mut page) = public_page(status, &page) else {
-            return response;
-        };
-        // `Retry-After`, `Allow`, `Link` and the like mean the same beside a page.
-        for (name, value) in response.headers() {
-            if *name != CONTENT_LENGTH && !page.headers().contains_key(name) {
-                page.headers_mut().insert(name, value.clone());
-            }
-        }
-        page
+        let page = public_page(status, &page);
+        with_headers_of(response, page)
     }
+}
+
+/// The page with the headers of the response in whose place it is; that response if there is no page.
+fn with_headers_of(response: Response, page: Result<Response, ApiError>) -> Response {
+    let Ok(mut page) = page else {
+        return response;
+    };
+    // `Retry-After`, `Allow`, `Link` and the like mean the same beside a page.
+    for (name, value) in response.headers() {
+        if *name != CONTENT_LENGTH && !page.headers().contains_key(name) {
+            page.headers_mut().insert(name, value.clone());
+        }
+    }
+    page
 }

@@ -8,16 +8,23 @@ use super::form::{Form, moment};
 use crate::domain::{Campaign, FieldEdit, Link, LinkEdit, LinkRequest, LinkStatus, OwnHost};
 use crate::http::ApiError;
 use crate::http::paths::is_reserved;
-use crate::wire::{COLUMNS, DocumentKind, Field, FullLinkBody, LinkFields, Value};
+use crate::wire::{COLUMNS, DocumentKind, Field, FullLinkBody, LinkFields, SecretText, Value};
 
 /// The fields as a page shows them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinkForm {
     /// Texts by the names of fields. A moment is written as `2027-01-31T18:00`, in UTC.
     texts: BTreeMap<&'static str, String>,
+    /// The new password, which no page shows.
+    password: Option<SecretText>,
     /// What is wrong, as `field: sentence`.
     fault: Option<String>,
 }
+
+/// The fields of a password in a form: a new one, whether there is one, and whether it is taken away.
+const PASSWORD: &str = "password";
+const HAS_PASSWORD: &str = "has_password";
+const NO_PASSWORD: &str = "no_password";
 
 /// What the page says of a link that another window or a program changed while its form was open.
 const CHANGED_MEANWHILE: &str = "The link was changed meanwhile, in another window or by a program. What you entered is \
@@ -44,8 +51,11 @@ impl LinkForm {
             };
             Some((name, text))
         };
+        let has_password = (HAS_PASSWORD, link.has_password.to_string());
+        let texts = DocumentKind::Form.fields().filter_map(text);
         Self {
-            texts: DocumentKind::Form.fields().filter_map(text).collect(),
+            texts: texts.chain([has_password]).collect(),
+            password: None,
             fault: None,
         }
     }
@@ -57,6 +67,9 @@ impl LinkForm {
             // A browser sends only the boxes that are ticked.
             let text = if field.is_flag() {
                 form.has(name).to_string()
+            } else if name == PASSWORD {
+                // Only its name, for its fault.
+                String::new()
             } else if name == "note" {
                 // Its white space is the owner's.
                 form.get(name).to_owned()
@@ -66,12 +79,16 @@ impl LinkForm {
             (name, text)
         };
         let campaign = Campaign::NAMES.map(|name| (name, form.get(name).trim().to_owned()));
+        let flags = [HAS_PASSWORD, NO_PASSWORD].map(|name| (name, form.has(name).to_string()));
+        let password = Some(form.get(PASSWORD)).filter(|given| !given.is_empty());
         Self {
             texts: DocumentKind::Form
                 .fields()
                 .map(text)
                 .chain(campaign)
+                .chain(flags)
                 .collect(),
+            password: password.map(|given| SecretText::new(given.to_owned())),
             fault: None,
         }
     }
@@ -145,6 +162,7 @@ impl LinkForm {
             LinkFields::of_texts(DocumentKind::Form, |name| match (name, self.text(name)) {
                 // An empty target is refused with its own sentence.
                 ("target_url", text) => FieldEdit::Set(text.to_owned()),
+                (PASSWORD, _) => self.password_edit(),
                 (_, "") => FieldEdit::Clear,
                 (name, text) => {
                     let mut fields = DocumentKind::Form.fields();
@@ -155,5 +173,14 @@ impl LinkForm {
                 }
             });
         fields.map_err(ApiError::invalid)
+    }
+
+    /// A password that is not given stays as it is.
+    fn password_edit(&self) -> FieldEdit<String> {
+        match &self.password {
+            Some(password) => FieldEdit::Set(password.expose().to_owned()),
+            None if self.is_ticked(NO_PASSWORD) => FieldEdit::Clear,
+            None => FieldEdit::Keep,
+        }
     }
 }

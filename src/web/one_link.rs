@@ -41,6 +41,7 @@ struct LinkPage<'a> {
     /// When it expires, and its click limit; each is empty if the link has no such bound.
     ends: String,
     most: String,
+    has_password: bool,
     revision: String,
     /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
@@ -180,6 +181,7 @@ impl Page {
             note: note.map(str::to_owned).unwrap_or_default(),
             tags: tags.iter().map(|tag| Tag::of(tag)).collect(),
             removed: self.removed,
+            has_password: properties.password.is_some(),
             ends: properties.expires_at.map(minute).unwrap_or_default(),
             most: most.map(|most| grouped(most.number())).unwrap_or_default(),
             revision: Revision::of(link).to_string(),

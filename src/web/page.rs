@@ -165,6 +165,11 @@ const PUBLIC_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 );
 
+/// The same with a form whose response leads to any target: Chromium applies `form-action` to redirects, too.
+const LEADING_FORM_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self' https: http:; frame-ancestors 'none'",
+);
+
 /// An owner's page loads its own scripts, and asks its own service.
 const OWN_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -176,6 +181,18 @@ pub(super) fn public_page(status: StatusCode, page: &impl Template) -> Result<Re
     let mut response = rendered(status, page, PUBLIC_POLICY)?;
     let vary = HeaderValue::from_static("Accept, Accept-Language");
     response.headers_mut().insert(VARY, vary);
+    Ok(response)
+}
+
+/// A page for visitors whose form leads elsewhere. Nobody there learns where the visitor came from.
+pub(super) fn leading_form_page(
+    status: StatusCode,
+    page: &impl Template,
+) -> Result<Response, ApiError> {
+    let mut response = public_page(status, page)?;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, LEADING_FORM_POLICY);
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     Ok(response)
 }
 

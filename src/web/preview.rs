@@ -33,6 +33,8 @@ struct PreviewPage<'a> {
     target: Option<ShownTarget<'a>>,
     /// Whether its time has not come.
     is_scheduled: bool,
+    /// Whether its target is shown only to those who have its password.
+    needs_password: bool,
 }
 
 /// A target whose host a reader finds at once.
@@ -105,7 +107,7 @@ pub(super) async fn preview(
     let wish = PageWish::accepted(&headers).ok_or_else(ApiError::url_not_found)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let preview = links.preview(&code, client.as_str()).await?;
-    let (target, is_scheduled, made_at, clicks, as_of) =
+    let (target, is_scheduled, needs_password, made_at, clicks, as_of) =
         match preview.ok_or_else(ApiError::url_not_found)? {
             LinkPreview::Removed(status) => {
                 let reason = abuse.reason_of(&code).await?;
@@ -115,10 +117,11 @@ pub(super) async fn preview(
             LinkPreview::Made {
                 target,
                 is_scheduled,
+                needs_password,
                 made_at,
                 clicks,
                 as_of,
-            } => (target, is_scheduled, made_at, clicks, as_of),
+            } => (target, is_scheduled, needs_password, made_at, clicks, as_of),
         };
     let page = PreviewPage {
         made: made_at.date(),
@@ -131,6 +134,7 @@ pub(super) async fn preview(
             .as_ref()
             .map(|target| ShownTarget::of(target.as_str())),
         is_scheduled,
+        needs_password,
     };
     Ok(with_clicks_as_of(
         public_page(StatusCode::OK, &page)?,

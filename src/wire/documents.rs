@@ -23,6 +23,9 @@ pub type BulkObject = Document<{ DocumentKind::Bulk as usize }>;
 /// A change of a link: a merge patch (RFC 7396).
 pub type LinkPatch = Document<{ DocumentKind::Patch as usize }>;
 
+/// Fields that no query has.
+const IN_BODY_ONLY: [&str; 2] = ["password", "password_hash"];
+
 /// The new link in a query, where each value is a text.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
@@ -97,6 +100,11 @@ impl LinkQuery {
         let known = || DocumentKind::Query.fields().map(|field| field.name);
         let names: Vec<_> = self.0.iter().map(|(name, _)| name.clone()).collect();
         for (at, name) in names.iter().enumerate() {
+            if IN_BODY_ONLY.contains(&name.as_str()) {
+                return Err(format!(
+                    "{name}: must be in the body: addresses get into logs"
+                ));
+            }
             if known().all(|known| known != name) {
                 return Err(unknown_name(name, known(), &names));
             }

@@ -6,12 +6,12 @@ use utoipa::ToSchema;
 use self::DocumentKind::{Bulk, Form, Object, Patch, Query, Table};
 #[cfg(test)]
 use super::link::ViewWord;
-use super::value::{Ignored, Value, sentence};
+use super::value::{Ignored, SecretText, Value, sentence};
 #[cfg(test)]
 use crate::domain::LinkStatus;
 use crate::domain::{
-    CustomCode, FieldEdit, LinkEdit, LinkProperties, LinkRequest, MaxClicks, OwnHost, PrivateNote,
-    StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
+    CustomCode, FieldEdit, LinkEdit, LinkPassword, LinkProperties, LinkRequest, MaxClicks, OwnHost,
+    PasswordHash, PrivateNote, StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
 };
 
 /// Declares the fields: what each says, its kind and type, and the documents that have it.
@@ -35,6 +35,7 @@ macro_rules! link_fields {
 }
 
 const NEW: &[DocumentKind] = &[Query, Object, Bulk, Form, Table];
+const IN_BODY: &[DocumentKind] = &[Object, Bulk, Form, Table, Patch];
 const ANY: &[DocumentKind] = &[Query, Object, Bulk, Form, Table, Patch];
 
 link_fields! {
@@ -80,6 +81,15 @@ link_fields! {
     /// Whether search engines are asked not to list the link: its redirect has `X-Robots-Tag: noindex`.
     #[schema(value_type = Option<bool>)]
     noindex: Flag(bool), ANY;
+    /// The password that visitors need, of 4 to 128 characters. No response has it. A query has it neither: addresses get into logs.
+    #[schema(value_type = Option<String>, min_length = 4, max_length = 128, format = Password, write_only)]
+    password: Secret(SecretText), IN_BODY;
+    /// The hash of the password, as an export with `secrets=true` has it: Argon2id as a PHC string, or bcrypt.
+    #[schema(value_type = Option<String>, write_only)]
+    password_hash: Secret(SecretText), &[Bulk, Table];
+    /// Of an export: a link with a password is refused if the export has no `password_hash`.
+    #[schema(value_type = Option<bool>)]
+    has_password: Flag(bool), &[Bulk, Table];
     /// Clicks that another service counted for it.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     clicks: Count(StartingClicks), &[Bulk, Table];
@@ -168,6 +178,7 @@ impl LinkFields {
         Self {
             forward_query: FieldEdit::Set(false),
             noindex: FieldEdit::Set(false),
+            has_password: FieldEdit::Set(false),
             clicks: FieldEdit::Set(StartingClicks::default()),
             is_active: FieldEdit::Set(true),
             ..Self::default()
@@ -208,6 +219,11 @@ impl LinkFields {
         let custom_code = code.transpose().map_err(sentence)?;
         let title = title(self.title)?.given();
         let tags = tags(self.tags)?.given().unwrap_or_default();
+        let new_password = password(self.password)?.given();
+        let hash = password_hash(self.password_hash)?.filter(|_| new_password.is_none());
+        if self.has_password.given() == Some(true) && new_password.is_none() && hash.is_none() {
+            return Err(format!("has_password: {PASSWORD_MISSING}"));
+        }
         let properties = LinkProperties {
             target,
             is_active: self.is_active.given().unwrap_or(true),
@@ -220,12 +236,14 @@ impl LinkFields {
             fallback: fallback(self.fallback_url, own_host)?.given(),
             note: note(self.note)?.given(),
             noindex: self.noindex.given().unwrap_or_default(),
+            password: hash,
         };
         Ok(LinkRequest {
             properties: properties.checked().map_err(sentence)?,
             custom_code,
             clicks: self.clicks.given().unwrap_or_default().number(),
             may_have_ended: self.created_at.given().is_some(),
+            new_password,
         })
     }
 
@@ -237,6 +255,11 @@ impl LinkFields {
         let given = self.target_url;
         let given = given.value(|| Err("target_url: must not be null"))?;
         let target = given.map(|raw| target("target_url", &raw, own_host));
+        let (password, new_password) = match password(self.password)? {
+            FieldEdit::Keep => (FieldEdit::Keep, None),
+            FieldEdit::Clear => (FieldEdit::Clear, None),
+            FieldEdit::Set(password) => (FieldEdit::Keep, Some(password)),
+        };
         Ok(LinkEdit {
             target: target.transpose()?,
             title: title(self.title)?,
@@ -248,6 +271,8 @@ impl LinkFields {
             forward_query: self.forward_query.value(|| Ok::<_, String>(false))?,
             note: note(self.note)?,
             noindex: self.noindex.value(|| Ok::<_, String>(false))?,
+            password,
+            new_password,
             is_active: (self.is_active).value(|| Err("is_active: must not be null"))?,
             starts_at: self.starts_at,
             fallback: fallback(self.fallback_url, own_host)?,
@@ -263,6 +288,20 @@ fn target(field: &str, raw: &str, own_host: &OwnHost) -> Result<TargetUrl, Strin
 
 fn fallback(raw: FieldEdit<String>, own_host: &OwnHost) -> Result<FieldEdit<TargetUrl>, String> {
     raw.parsed(|raw| target("fallback_url", &raw, own_host).map(Some))
+}
+
+/// Why a link is not made without its password.
+const PASSWORD_MISSING: &str = "is protected by a password whose hash is missing, and here it would be open to everyone; export it with the hash, or leave the link out";
+
+fn password(raw: FieldEdit<SecretText>) -> Result<FieldEdit<LinkPassword>, String> {
+    raw.parsed(|raw| LinkPassword::parse(raw.expose()).map(Some))
+        .map_err(sentence)
+}
+
+fn password_hash(raw: FieldEdit<SecretText>) -> Result<Option<PasswordHash>, String> {
+    let hash = raw.given().filter(|raw| !raw.expose().is_empty());
+    let hash = hash.map(|raw| PasswordHash::parse(raw.expose()));
+    hash.transpose().map_err(sentence)
 }
 
 fn title(raw: FieldEdit<String>) -> Result<FieldEdit<Title>, String> {

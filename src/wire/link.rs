@@ -99,6 +99,12 @@ pub struct FullLinkBody {
     pub note: Option<String>,
     /// Whether search engines are asked not to list it.
     pub noindex: bool,
+    /// Whether visitors need a password.
+    #[serde(default)]
+    pub has_password: bool,
+    /// The hash of that password, only in an export with `secrets=true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_hash: Option<String>,
 }
 
 impl FullLinkBody {
@@ -133,7 +139,19 @@ impl FullLinkBody {
                 .map(str::to_owned),
             note: (properties.note.as_ref()).map(|note| note.as_str().to_owned()),
             noindex: properties.noindex,
+            has_password: properties.password.is_some(),
+            password_hash: None,
         }
+    }
+}
+
+impl FullLinkBody {
+    /// The same with the hash of its password.
+    #[must_use]
+    pub fn with_secrets_of(mut self, link: &Link) -> Self {
+        let hash = link.properties.password.as_ref();
+        self.password_hash = hash.map(|hash| hash.expose().to_owned());
+        self
     }
 }
 
@@ -166,7 +184,12 @@ pub const COLUMNS: &[Column] = &[
     column("fallback_url", |link| text(link.fallback_url.as_deref())),
     column("note", |link| text(link.note.as_deref())),
     column("noindex", |link| flag(link.noindex)),
+    column("has_password", |link| flag(link.has_password)),
 ];
+
+/// One column more, of an export with secrets.
+pub const SECRET_COLUMN: Column =
+    column("password_hash", |link| text(link.password_hash.as_deref()));
 
 const fn column(name: &'static str, cell: fn(&FullLinkBody) -> Cow<'_, str>) -> Column {
     Column { name, cell }

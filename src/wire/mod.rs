@@ -17,5 +17,5 @@ mod value;
 
 pub use documents::{BulkObject, LinkObject, LinkPatch, LinkQuery};
 pub use fields::{DocumentKind, Field, LinkFields};
-pub use link::{COLUMNS, Column, FullLinkBody, LinkBody, ViewWord};
-pub use value::Value;
+pub use link::{COLUMNS, Column, FullLinkBody, LinkBody, SECRET_COLUMN, ViewWord};
+pub use value::{SecretText, Value};

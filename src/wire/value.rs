@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::fmt::{self, Display, Formatter};
 
-use serde::de::{IgnoredAny, MapAccess};
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::{FieldEdit, MaxClicks, StartingClicks, Timestamp};
 
@@ -13,6 +13,8 @@ use crate::domain::{FieldEdit, MaxClicks, StartingClicks, Timestamp};
 pub enum Value<'a> {
     /// A text, which is checked later if there are rules for it.
     Text(&'a mut FieldEdit<String>),
+    /// A text that is never shown.
+    Secret(&'a mut FieldEdit<SecretText>),
     /// Several texts.
     Words(&'a mut FieldEdit<Vec<String>>),
     /// A time.
@@ -32,6 +34,7 @@ impl Value<'_> {
     pub(super) fn is_kept(&self) -> bool {
         match self {
             Self::Text(value) => value.is_kept(),
+            Self::Secret(value) => value.is_kept(),
             Self::Words(value) => value.is_kept(),
             Self::Moment(value) => value.is_kept(),
             Self::Limit(value) => value.is_kept(),
@@ -45,6 +48,7 @@ impl Value<'_> {
     pub(super) fn read<'de, M: MapAccess<'de>>(self, map: &mut M) -> Result<(), M::Error> {
         match self {
             Self::Text(value) => *value = map.next_value()?,
+            Self::Secret(value) => *value = map.next_value()?,
             Self::Words(value) => *value = map.next_value()?,
             Self::Moment(value) => *value = map.next_value()?,
             Self::Limit(value) => *value = map.next_value()?,
@@ -59,6 +63,10 @@ impl Value<'_> {
     pub(super) fn set(self, name: &str, text: FieldEdit<String>) -> Result<(), String> {
         match self {
             Self::Text(value) => *value = text,
+            Self::Secret(value) => {
+                let text = text.parsed(|raw| Ok::<_, Infallible>(Some(SecretText::new(raw))));
+                *value = text.unwrap_or_else(|never| match never {});
+            }
             Self::Words(value) => {
                 *value = parsed(name, text, |raw| {
                     Ok::<_, Infallible>(raw.split(',').map(str::to_owned).collect())
@@ -99,7 +107,7 @@ impl Display for Value<'_> {
             Self::Limit(value) => shown(value, formatter),
             Self::Count(value) => shown(value, formatter),
             Self::Flag(value) => shown(value, formatter),
-            Self::Words(_) | Self::Ignored(_) => Ok(()),
+            Self::Secret(_) | Self::Words(_) | Self::Ignored(_) => Ok(()),
         }
     }
 }
@@ -118,4 +126,97 @@ impl From<IgnoredAny> for Ignored {
 /// An error in the words that its type has for the client.
 pub(super) fn sentence(error: impl std::error::Error) -> String {
     error.to_string()
+}
+
+/// A text that is sent and never shown: neither it nor what stands in its place is in a message.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct SecretText(String);
+
+impl SecretText {
+    /// This text.
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text, to be parsed.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SecretText(…)")
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+
+        /// A number, say, could be the password without its quotes: serde's own messages would show it.
+        fn refused<T, E: Error>() -> Result<T, E> {
+            Err(E::custom("must be a string"))
+        }
+
+        impl Visitor<'_> for Text {
+            type Value = SecretText;
+
+            fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<SecretText, E> {
+                Ok(SecretText(text.to_owned()))
+            }
+
+            fn visit_string<E: Error>(self, text: String) -> Result<SecretText, E> {
+                Ok(SecretText(text))
+            }
+
+            fn visit_bool<E: Error>(self, _: bool) -> Result<SecretText, E> {
+                refused()
+            }
+
+            fn visit_i64<E: Error>(self, _: i64) -> Result<SecretText, E> {
+                refused()
+            }
+
+            fn visit_u64<E: Error>(self, _: u64) -> Result<SecretText, E> {
+                refused()
+            }
+
+            fn visit_f64<E: Error>(self, _: f64) -> Result<SecretText, E> {
+                refused()
+            }
+        }
+
+        deserializer.deserialize_string(Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_in_no_message() {
+        for (json, secret) in [
+            ("12345678", "12345678"),
+            ("-12345678", "12345678"),
+            ("1234.5678", "1234"),
+            ("true", "true"),
+            ("[12345678]", "12345678"),
+        ] {
+            let error = serde_json::from_str::<SecretText>(json).unwrap_err();
+            assert!(!error.to_string().contains(secret), "{error}");
+        }
+        let secret: SecretText = serde_json::from_str("\"open sesame\"").unwrap();
+        assert_eq!(secret.expose(), "open sesame");
+        assert!(!format!("{secret:?}").contains("sesame"));
+        assert_eq!(serde_json::to_string(&secret).unwrap(), "\"open sesame\"");
+    }
 }

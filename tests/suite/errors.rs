@@ -58,8 +58,8 @@ both_modes! {
             (Method::POST, "/urls/my", "GET,HEAD"),
             (Method::POST, "/urls/abc/stats", "GET,HEAD"),
             (Method::POST, "/urls/abc", "GET,HEAD,PATCH,DELETE"),
-            (Method::POST, "/urls/r/abc", "GET,HEAD"),
-            (Method::DELETE, "/abc", "GET,HEAD"),
+            (Method::PUT, "/urls/r/abc", "GET,HEAD,POST"),
+            (Method::DELETE, "/abc", "GET,HEAD,POST"),
             (Method::POST, "/health", "GET,HEAD"),
         ] {
             let response = Response::of(app.request(method.clone(), path)).await;

@@ -47,6 +47,8 @@ struct SeenLinkBody {
     /// 410 or 451, if it is removed.
     #[schema(schema_with = status_of_link, required = true)]
     removed: Option<u16>,
+    /// Whether visitors need a password. That an administrator has seen its target is in the log.
+    has_password: bool,
 }
 
 impl SeenLinkBody {
@@ -61,6 +63,7 @@ impl SeenLinkBody {
             created_at: link.created_at.with_micros(),
             is_active: link.is_active,
             removed: link.removed.map(RemovalStatus::code),
+            has_password: link.has_password,
         }
     }
 }

@@ -61,6 +61,8 @@ use crate::http::{ErrorBody, json_line};
         crate::api::visit::preview,
         crate::api::visit::visit_shared,
         crate::api::visit::preview_shared,
+        crate::api::visit::unlock,
+        crate::api::visit::unlock_shared,
         crate::api::health::health,
         crate::api::ready::ready,
         crate::api::well_known::robots,

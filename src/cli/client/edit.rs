@@ -40,7 +40,7 @@ pub(super) fn edit(args: EditArgs) -> Result<(), Failure> {
     let changes = LinkFields {
         target_url: FieldEdit::set_if(target),
         is_active: FieldEdit::set_if(is_active),
-        ..args.fields.fields_without(&args.cleared)
+        ..args.fields.fields_without(&args.cleared)?
     };
     let changes = serde_json::to_value(changes).map_err(|error| Failure::of(&error))?;
     if changes == json!({}) {

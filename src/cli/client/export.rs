@@ -19,6 +19,9 @@ pub(in crate::cli) struct ExportArgs {
     #[arg(short, long, value_name = "FILE")]
     #[arg(default_value = "-", hide_default_value = true)]
     output: PathBuf,
+    /// Write the hashes of the links' passwords, too, so that these links can be imported elsewhere.
+    #[arg(long)]
+    secrets: bool,
     #[command(flatten)]
     pub(super) service: ServiceArgs,
 }
@@ -40,7 +43,10 @@ pub(super) fn export(args: ExportArgs) -> Result<(), Failure> {
         Format::Csv => "csv",
         Format::Ndjson => "ndjson",
     };
-    let query = [("format", format)];
+    let mut query = vec![("format", format)];
+    if args.secrets {
+        query.push(("secrets", "true"));
+    }
     OutputFile::at(&args.output)?.write(timeout, |out| {
         let links = api.stream(Call::get("/urls/export").query(&query).token(&token))?;
         copy(&api, links, out)

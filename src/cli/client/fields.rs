@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use clap::Args;
 use jiff::{Span, SpanRelativeTo};
 use shunt::domain::{Clock, FieldEdit, MaxClicks, SystemClock, Timestamp};
-use shunt::wire::{FullLinkBody, LinkFields};
+use shunt::wire::{FullLinkBody, LinkFields, SecretText};
 
 use super::output::{HANDLE, HEAD, harmless};
-use super::target;
+use super::{Failure, password, target};
 use crate::cli::number::number;
 
 /// The fields of a link besides its target.
@@ -43,6 +43,9 @@ pub(in crate::cli) struct FieldArgs {
     /// Ask search engines not to list the link.
     #[arg(long)]
     noindex: bool,
+    /// Visitors need a password, which is asked for, or read from the first line of standard input.
+    #[arg(long)]
+    password: bool,
 }
 
 /// What is taken away from a link.
@@ -76,16 +79,24 @@ pub(in crate::cli) struct ClearArgs {
     /// Let search engines list the link.
     #[arg(long, conflicts_with = "noindex")]
     no_noindex: bool,
+    /// Take its password away.
+    #[arg(long, conflicts_with = "password")]
+    no_password: bool,
 }
 
 impl FieldArgs {
     /// The fields that were given.
-    pub(super) fn fields(self) -> LinkFields {
+    pub(super) fn fields(self) -> Result<LinkFields, Failure> {
+        let password = if self.password {
+            Some(SecretText::new(password::read_of_link()?))
+        } else {
+            None
+        };
         let max_clicks = self.max_clicks.and_then(|most| MaxClicks::parse(most).ok());
         let tags = (!self.tags.is_empty()).then_some(self.tags);
         let fallback = self.fallback.as_deref().map(target::completed);
         let fallback = fallback.map(Cow::into_owned);
-        LinkFields {
+        Ok(LinkFields {
             expires_at: FieldEdit::set_if(self.expiry),
             max_clicks: FieldEdit::set_if(max_clicks),
             title: FieldEdit::set_if(self.title),
@@ -95,17 +106,18 @@ impl FieldArgs {
             fallback_url: FieldEdit::set_if(fallback),
             note: FieldEdit::set_if(self.note),
             noindex: FieldEdit::set_if(self.noindex.then_some(true)),
+            password: FieldEdit::set_if(password),
             ..LinkFields::default()
-        }
+        })
     }
 
     /// The same, and the fields that are taken away.
-    pub(super) fn fields_without(self, cleared: &ClearArgs) -> LinkFields {
+    pub(super) fn fields_without(self, cleared: &ClearArgs) -> Result<LinkFields, Failure> {
         fn unless<T>(cleared: bool, field: FieldEdit<T>) -> FieldEdit<T> {
             if cleared { FieldEdit::Clear } else { field }
         }
-        let given = self.fields();
-        LinkFields {
+        let given = self.fields()?;
+        Ok(LinkFields {
             expires_at: unless(cleared.no_expiry, given.expires_at),
             max_clicks: unless(cleared.no_max_clicks, given.max_clicks),
             title: unless(cleared.no_title, given.title),
@@ -115,8 +127,9 @@ impl FieldArgs {
             fallback_url: unless(cleared.no_fallback, given.fallback_url),
             note: unless(cleared.no_note, given.note),
             noindex: unless(cleared.no_noindex, given.noindex),
+            password: unless(cleared.no_password, given.password),
             ..given
-        }
+        })
     }
 }
 
@@ -152,6 +165,9 @@ pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()>
     }
     if let Some(fallback) = &link.fallback_url {
         line(out, "fallback", &harmless(fallback))?;
+    }
+    if link.has_password {
+        line(out, "password", &"visitors need one")?;
     }
     if link.noindex {
         line(out, "robots", &"search engines are asked not to list it")?;

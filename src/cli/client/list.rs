@@ -170,6 +170,9 @@ fn print_table(
                 let status = link.status.replace('_', " ");
                 write!(out, "  {ASIDE}({}){ASIDE:#}", harmless(&status))?;
             }
+            if link.has_password {
+                write!(out, "  {ASIDE}(password){ASIDE:#}")?;
+            }
             writeln!(out)?;
         }
         out.flush()?;
@@ -198,7 +201,10 @@ mod tests {
                 link("K7mXq2R", 5, "active"),
                 link("short", 1_234_567, "active"),
             ]),
-            Ok(vec![link("a-longer-code", 1, "used_up")]),
+            Ok(vec![FullLinkBody {
+                has_password: true,
+                ..link("a-longer-code", 1, "used_up")
+            }]),
         ];
         let mut table = Vec::new();
         assert!(print_table(&mut table, pages.into_iter()).is_ok());
@@ -207,7 +213,7 @@ mod tests {
 SHORT URL                CLICKS  TARGET
 https://sho.rt/K7mXq2R        5  https://example.org/
 https://sho.rt/short    1234567  https://example.org/
-https://sho.rt/a-longer-code        1  https://example.org/  (used up)
+https://sho.rt/a-longer-code        1  https://example.org/  (used up)  (password)
 ";
         assert_eq!(String::from_utf8_lossy(&plain), expected);
         assert!(table.len() > plain.len(), "a terminal sees styles");

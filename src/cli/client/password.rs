@@ -27,6 +27,11 @@ pub(super) fn read(is_new: bool) -> Result<String, Failure> {
     }
 }
 
+/// Reads the new password of a link.
+pub(super) fn read_of_link() -> Result<String, Failure> {
+    read(true)
+}
+
 /// Reads the old password of an account and the new one.
 pub(super) fn read_change() -> Result<(String, String), Failure> {
     let stdin = io::stdin();

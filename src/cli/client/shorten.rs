@@ -42,7 +42,7 @@ pub(super) fn shorten(args: ShortenArgs) -> Result<(), Failure> {
     let mut fields = LinkFields {
         custom_code: FieldEdit::set_if(args.code),
         view: FieldEdit::Set("full".to_owned()),
-        ..args.fields.fields()
+        ..args.fields.fields()?
     };
     let mut several = Several::new(is_one, json);
     for target in args.targets.into_iter().flat_map(lines_of) {

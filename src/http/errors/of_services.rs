@@ -77,6 +77,9 @@ impl From<LinkError> for ApiError {
             LinkError::NotAsExpected => Self::precondition_failed(),
             LinkError::Removed => Self::conflict("URL removed"),
             LinkError::Invalid(why) => Self::invalid(why.to_string()),
+            LinkError::Hash(HashError::Busy) => Self::overloaded(),
+            LinkError::Hash(HashError::Failed(_)) => Self::internal(&error.to_string()),
+            LinkError::ManyPasswords => Self::invalid(format!("password: {error}")),
             LinkError::Count(error) => error.into(),
             LinkError::Store(error) => error.into(),
             LinkError::NoCode(_) => Self::internal(&error.to_string()),
@@ -150,6 +153,8 @@ impl From<RedirectError> for ApiError {
             RedirectError::TooMany(too_many) => too_many.into(),
             RedirectError::Removed(status) => Self::url_removed(status),
             RedirectError::QueryTooLong(_) => Self::query_too_long(),
+            RedirectError::Locked => Self::link_locked(),
+            RedirectError::WrongPassword => Self::wrong_link_password(),
             error if error.is_not_found() => Self::url_not_found(),
             // Logged with the look-up: clients may be very many.
             _ => Self::not_now(),

@@ -12,7 +12,7 @@ use super::pages::OtherPages;
 use super::reading::{ReadLink, TakesLinks};
 use super::source::Source;
 use super::spreadsheet::guarded;
-use crate::domain::{FieldEdit, MaxClicks, StartingClicks, Timestamp};
+use crate::domain::{FieldEdit, MaxClicks, OwnHost, StartingClicks, Timestamp};
 use crate::wire::{DocumentKind, Value as FieldValue};
 
 mod left_behind;
@@ -284,13 +284,55 @@ fn a_column_that_is_missing_or_misspelt_is_named() {
 
 #[test]
 fn what_would_be_open_to_more_people_than_before_is_refused() {
-    for password in [json!(true), json!("$2b$12$hash")] {
+    let file = json!([{ "target": "https://a.example", "address": "abcd", "password": true }]);
+    for (source, file) in [
+        (Source::Kutt, file.to_string()),
+        (
+            Source::Shunt,
+            "target_url,short_code,has_password\nhttps://a.example,abcd,true\n".to_owned(),
+        ),
+    ] {
+        let (links, _) = read_whole(source, file.as_bytes());
+        let refused = links[0].refusal(&OwnHost::unknown());
+        let why = "password: is protected by a password whose hash is missing, and here it would be open to everyone; export it with the hash, or leave the link out";
+        let refused = refused.unwrap();
+        assert_eq!(refused.strip_prefix("has_").unwrap_or(&refused), why);
+    }
+}
+
+#[test]
+fn hashes_of_passwords_are_taken_over_and_checked() {
+    let bcrypt = "$2b$12$EixZaYVK1fsbw1ZfbX3OXePaWxn96p36WQoeG6Lruj3vjPGga31lW";
+    let own_host = OwnHost::unknown();
+    let kutt = |password: &str| {
         let file =
             json!([{ "target": "https://a.example", "address": "abcd", "password": password }]);
-        let link = links(Source::Kutt, &file.to_string()).remove(0);
-        let (_, refused) = link.would_be_too_open().unwrap();
-        let why = "is protected by a password, and here it would be open to everyone; remove the password there, or leave the link out";
-        assert_eq!(refused, why);
+        read_whole(Source::Kutt, file.to_string().as_bytes())
+            .0
+            .remove(0)
+    };
+    let request = kutt(bcrypt).request(&own_host, |_| false).unwrap();
+    assert_eq!(request.properties.password.unwrap().expose(), bcrypt);
+    for other in [
+        "$2b$31$EixZaYVK1fsbw1ZfbX3OXePaWxn96p36WQoeG6Lruj3vjPGga31lW",
+        "$2b$12$hash",
+        "$1$md5",
+    ] {
+        let refused = kutt(other).refusal(&own_host).unwrap();
+        assert!(refused.starts_with("password: must be a hash"), "{refused}");
+        assert!(!refused.contains(other), "{refused}");
+    }
+    let yourls = |password: &str| {
+        let file = format!("keyword,url,password\nabcd,https://a.example,{password}\n");
+        let link = read_whole(Source::Yourls, file.as_bytes()).0.remove(0);
+        link.request(&own_host, |_| false).unwrap()
+    };
+    let plain = yourls("open sesame");
+    assert!(plain.new_password.is_some() && plain.properties.password.is_none());
+    assert_eq!(yourls(bcrypt).properties.password.unwrap().expose(), bcrypt);
+    for none in ["", "NULL"] {
+        let open = yourls(none);
+        assert!(open.new_password.is_none() && open.properties.password.is_none());
     }
 }
 
@@ -300,7 +342,6 @@ fn a_start_is_taken_over() {
         "longUrl": "https://a.example", "shortCode": "abcd", "meta": { "validSince": "2999-01-01T01:00:00+01:00" },
     }]);
     let link = links(Source::Shlink, &file.to_string()).remove(0);
-    assert_eq!(link.would_be_too_open(), None);
     let start = link.fields.starts_at.given().unwrap();
     assert_eq!(start.to_string(), "2999-01-01T00:00:00Z");
 }

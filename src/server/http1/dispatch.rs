@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, HttpBody};
-use axum::http::HeaderValue;
-use axum::http::header::{CONNECTION, HOST, TRANSFER_ENCODING};
+use axum::http::header::{AUTHORIZATION, CONNECTION, HOST, TRANSFER_ENCODING};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::service::Service;
@@ -26,8 +26,8 @@ use crate::analytics::LastClass;
 use crate::domain::ShortCode;
 use crate::http::paths::{self, Class, redirect_code, route_of};
 use crate::http::{
-    Admission, Admitted, ApiError, ClientAddress, ClientLeft, Peer, RequestId, RequestIds,
-    TrustedProxies, Unending, VisitorHeaders, X_REQUEST_ID,
+    Admission, Admitted, ApiError, ClientAddress, ClientLeft, LinkAtRest, Peer, RequestId,
+    RequestIds, TrustedProxies, Unending, VisitorHeaders, X_REQUEST_ID, is_basic,
 };
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
@@ -120,11 +120,19 @@ impl Service<Request<Incoming>> for ConnectionService {
                     let is_head = request.method() == Method::HEAD;
                     let response = dispatcher.redirect(&code, is_head, &request, &id, &last_class);
                     let response = response.await;
-                    // The headers are read only when there is no redirect.
-                    let is_error = !response.status().is_redirection();
-                    let wish = is_error.then(|| PageWish::of_headers(request.headers()));
-                    let wish = wish.flatten();
-                    dispatcher.as_wished(response, wish, Some(code)).await
+                    let opens = !is_head && is_locked(&response) && has_password(request.headers());
+                    if opens {
+                        // Passwords are compared beside the API.
+                        let wish = PageWish::of_headers(request.headers());
+                        let response = dispatcher.admitted(request, &id, &stream).await;
+                        dispatcher.as_wished(response, wish, Some(code)).await
+                    } else {
+                        // The headers are read only when there is no redirect.
+                        let is_error = !response.status().is_redirection();
+                        let wish = is_error.then(|| PageWish::of_headers(request.headers()));
+                        let wish = wish.flatten();
+                        dispatcher.as_wished(response, wish, Some(code)).await
+                    }
                 }
                 _ => {
                     let wish = wish_of(&request);
@@ -174,8 +182,20 @@ fn wish_of<B>(request: &Request<B>) -> Option<PageWish> {
     is_for_people.then(wish).flatten()
 }
 
+/// A redirect that gets here may have a password.
 fn is_queued(path: &str) -> bool {
-    route_of(path).is_some_and(|route| route.class == Class::Queued)
+    let is_of_queue = |class| matches!(class, Class::Queued | Class::Redirect);
+    route_of(path).is_some_and(|route| is_of_queue(route.class))
+}
+
+/// Whether the link needs a password.
+fn is_locked(response: &Response) -> bool {
+    response.extensions().get() == Some(&LinkAtRest::Locked)
+}
+
+fn has_password(headers: &HeaderMap) -> bool {
+    let value = headers.get(AUTHORIZATION);
+    value.is_some_and(|value| is_basic(value.as_bytes()))
 }
 
 /// The refusal of a request that another program may have read in another way, or whose headers took long to read; its connection

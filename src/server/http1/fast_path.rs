@@ -30,6 +30,7 @@ use crate::config::Guards;
 use crate::domain::{Clock, RemovalStatus};
 use crate::http::{
     ApiError, ClientAddress, FORWARDED_FOR, ForwardedFor, RequestId, RequestIds, TrustedProxies,
+    is_basic,
 };
 use crate::redirect::{Redirect, RedirectError};
 use crate::server::shutdown::Shutdown;
@@ -51,6 +52,8 @@ pub(super) struct FastPath {
     /// The responses to the code of a removed link, as the router gives them.
     gone: PreparedResponse,
     blocked: PreparedResponse,
+    /// The response to the code of a link that needs a password, as the router gives it.
+    locked: PreparedResponse,
     /// The response if the code cannot be looked up, as the router gives it.
     unavailable: PreparedResponse,
     buffers: Buffers,
@@ -85,6 +88,7 @@ impl FastPath {
             renderer: FastPathRenderer::new(clock),
             redirect,
             not_found: PreparedResponse::new(ApiError::url_not_found().into_response()).await,
+            locked: PreparedResponse::new(RedirectError::Locked.into_response()).await,
             gone: removed(RemovalStatus::Gone).await,
             blocked: removed(RemovalStatus::LegalReasons).await,
             unavailable: PreparedResponse::new(ApiError::not_now().into_response()).await,
@@ -119,7 +123,9 @@ impl FastPath {
                     let client = || self.client(peer, forwarded_for, head);
                     let visitor = request.visitor.visitor(None, &client, Some(&last_class));
                     let responding = self.respond(&request, head, &visitor, shutdown, &stream);
-                    let (unsent, closes) = responding.await;
+                    let Some((unsent, closes)) = responding.await else {
+                        break;
+                    };
                     if write(&mut stream, unsent).await.is_err() || closes {
                         return FastPathOutcome::Closed;
                     }
@@ -182,7 +188,8 @@ impl FastPath {
         ClientAddress::behind(peer, &self.proxies, lines.into_iter()).into()
     }
 
-    /// Sends as much of the response as the connection takes at once. Returns the rest, and whether the connection closes after it.
+    /// Sends as much of the response as the connection takes at once. Returns the rest, and whether the connection closes after it;
+    /// `None` if the request has a password that is to be compared.
     async fn respond(
         &self,
         request: &RedirectRequest<'_>,
@@ -190,7 +197,7 @@ impl FastPath {
         visitor: &Visitor<'_>,
         shutdown: &Shutdown,
         stream: &TcpStream,
-    ) -> (io::Result<Vec<u8>>, bool) {
+    ) -> Option<(io::Result<Vec<u8>>, bool)> {
         let id = request.id.and_then(RequestId::parse);
         let id = id.unwrap_or_else(|| self.ids.make());
         let method = if request.is_head { "HEAD" } else { "GET" };
@@ -223,6 +230,7 @@ impl FastPath {
                 let unsent = self.renderer.fallback(location, noindex, &headers, send);
                 (302, unsent)
             }
+            Err(RedirectError::Locked) if !request.is_head && has_password(head) => return None,
             Err(error) => {
                 let refused;
                 let page = match wish(head) {
@@ -245,6 +253,7 @@ impl FastPath {
                         refused = PreparedResponse::new(response).await;
                         (status, &refused)
                     }
+                    RedirectError::Locked => (403, &self.locked),
                     RedirectError::Removed(status) => {
                         let prepared = match status {
                             RemovalStatus::Gone => &self.gone,
@@ -264,12 +273,18 @@ impl FastPath {
         if let Some(span) = span {
             span.answered(status);
         }
-        (unsent, closes)
+        Some((unsent, closes))
     }
 }
 
 async fn removed(status: RemovalStatus) -> PreparedResponse {
     PreparedResponse::new(ApiError::url_removed(status).into_response()).await
+}
+
+/// Whether a request with this head has the password of a link. It is read only for links that need one.
+fn has_password(head: &[u8]) -> bool {
+    let mut values = header_values(head, "authorization").into_iter();
+    values.next().is_some_and(is_basic)
 }
 
 /// What the client with this head prefers to JSON. It is read only when there is no redirect.

@@ -25,6 +25,7 @@ struct FoundLinkRow {
     address: Option<String>,
     is_active: bool,
     removed: Option<u16>,
+    has_password: bool,
     remove_path: String,
     host_path: Option<String>,
     fallback_path: Option<String>,
@@ -53,6 +54,7 @@ impl FoundLinkRow {
             address: link.address,
             is_active: link.is_active,
             removed: link.removed.map(RemovalStatus::code),
+            has_password: link.has_password,
         }
     }
 }

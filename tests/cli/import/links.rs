@@ -70,7 +70,7 @@ fn refused_links_are_listed_and_can_be_imported_when_they_are_corrected() {
     let own = own_link();
     let columns: Vec<_> = own.iter().map(|(column, _)| column.as_str()).collect();
     let columns = columns.join(",").replace("custom_code", "short_code");
-    let header = format!("line,reason,{columns},has_password");
+    let header = format!("line,reason,{columns}");
     // A field that the other service does not have is that of a new link.
     let cells = own.iter().map(|(column, cell)| match column.as_str() {
         "target_url" => "https://example.org/ozh",
@@ -83,10 +83,7 @@ fn refused_links_are_listed_and_can_be_imported_when_they_are_corrected() {
     });
     let cells: Vec<_> = cells.collect();
     let reason = "keyword: is a word that this service uses itself; choose another; --new-codes gives the link a new code";
-    assert_eq!(
-        refused,
-        [header, format!("2,{reason},{},", cells.join(","))]
-    );
+    assert_eq!(refused, [header, format!("2,{reason},{}", cells.join(","))]);
     let corrected = Copy::with(
         "corrected.csv",
         refused.join("\n").replace(",my,", ",ozh-2019,").as_bytes(),
@@ -228,9 +225,9 @@ fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
     let copy = Copy::of("kutt.json");
     assert_eq!(import(&ada, &copy.path, "kutt", &[]).code, 1);
     let refused = copy.beside(".refused.csv");
-    let protected = "41,\"password: is protected by a password, and here it would be open to everyone; \
-                     remove the password there, or leave the link out\",\
-                     https://example.org/members,members,,,Members only,,false,,,,false,17,true,true";
+    let protected = "41,\"password: is protected by a password whose hash is missing, and here it would be open to everyone; \
+                     export it with the hash, or leave the link out\",\
+                     https://example.org/members,members,,,Members only,,false,,,,false,,,true,17,true";
     assert_eq!(refused[2], protected);
 
     let file = "target_url,custom_code,max_clicks,title\n\
@@ -242,10 +239,10 @@ fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
     assert_eq!(import(&ada, &copy.path, "csv", &[]).code, 1);
     let refused = copy.beside(".refused.csv");
     let expected = [
-        "2,max_clicks: must be a whole number from 1 to 9007199254740991,https://example.org/1,code-1,,many,,,false,,,,false,0,true,",
-        "3,title: `caf\u{0}` has a NUL byte,https://example.org/2,code-2,,,caf\u{0},,false,,,,false,0,true,",
-        "4,\"row: has 5 cells, but the header line has only 4\",https://example.org/3,code-3,,,three,,false,,,,false,0,true,,more",
-        "5,target_url: must not be empty,,code-4,,,,,false,,,,false,0,true,",
+        "2,max_clicks: must be a whole number from 1 to 9007199254740991,https://example.org/1,code-1,,many,,,false,,,,false,,,false,0,true",
+        "3,title: `caf\u{0}` has a NUL byte,https://example.org/2,code-2,,,caf\u{0},,false,,,,false,,,false,0,true",
+        "4,\"row: has 5 cells, but the header line has only 4\",https://example.org/3,code-3,,,three,,false,,,,false,,,false,0,true,more",
+        "5,target_url: must not be empty,,code-4,,,,,false,,,,false,,,false,0,true",
     ];
     assert_eq!(refused[1..], expected);
 }

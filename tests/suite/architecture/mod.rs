@@ -8,7 +8,7 @@ mod imports;
 mod tokens;
 
 /// Layers as `src/lib.rs` lists them.
-const LAYERS: [(&str, u8); 23] = [
+const LAYERS: [(&str, u8); 24] = [
     ("main", 9),
     ("cli", 9),
     ("server", 8),
@@ -19,6 +19,7 @@ const LAYERS: [(&str, u8); 23] = [
     ("links", 5),
     ("accounts", 5),
     ("abuse", 5),
+    ("passwords", 4),
     ("clicks", 4),
     ("analytics", 3),
     ("limits", 3),

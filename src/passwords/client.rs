@@ -29,7 +29,7 @@ impl Client {
     }
 
     /// Returns once no request waits for the answer.
-    pub(super) async fn left(&self) {
+    pub async fn left(&self) {
         self.left.cancelled().await;
     }
 }

@@ -1,4 +1,5 @@
-//! Passwords: argon2id on threads of their own, a bounded number at once.
+//! Passwords of accounts and of links: argon2id on threads of their own, a bounded number at once. Log-ins and visitors of links
+//! share the permits and have queues of their own, so that neither can starve the other.
 
 use std::sync::Arc;
 use std::thread;
@@ -10,10 +11,13 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::client::Client;
-use crate::domain::Password;
+use crate::domain::{LinkPassword, Password, PasswordHash as LinkHash};
 use crate::limits::{Permit, WaitingRoom};
 use crate::telemetry::metrics::{GaugeGuard, HASHES, HASHING, LIMIT_HITS};
+
+mod client;
+
+pub use client::Client;
 
 /// OWASP's figures for argon2id (Password Storage Cheat Sheet): 19 MiB, two passes, parallelism 1.
 const MEMORY_KIB: u32 = 19 * 1024;
@@ -35,6 +39,10 @@ const NICENESS: i32 = 5;
 pub struct PasswordHasher {
     argon2: Argon2<'static>,
     room: WaitingRoom,
+    /// Requests that may wait.
+    max_waiting: usize,
+    /// What is counted when a request is refused.
+    limit: &'static str,
     /// Checked when the account does not exist.
     dummy: Arc<str>,
 }
@@ -72,11 +80,38 @@ impl PasswordHasher {
         for state in ["waiting", "running"] {
             metrics::gauge!(HASHING, "state" => state).increment(0.0);
         }
+        let max_waiting = at_once * MAX_WAITING_PER_PERMIT;
         Ok(Self {
             argon2,
-            room: WaitingRoom::new(at_once, at_once * MAX_WAITING_PER_PERMIT),
+            room: WaitingRoom::new(at_once, max_waiting),
+            max_waiting,
+            limit: "hashing",
             dummy: dummy.into(),
         })
+    }
+
+    /// The same permits for passwords of links, which have a queue of their own.
+    #[must_use]
+    pub fn for_links(&self) -> Self {
+        Self {
+            room: self.room.for_another_kind(self.max_waiting),
+            limit: "hashing_links",
+            ..self.clone()
+        }
+    }
+
+    /// The hash of a link's new password.
+    ///
+    /// # Errors
+    /// [`HashError`].
+    pub async fn hash_of_link(
+        &self,
+        client: &Client,
+        password: &LinkPassword,
+    ) -> Result<LinkHash, HashError> {
+        let permit = self.permit(client).await?;
+        let hash = permit.hash(password.to_password()).await?;
+        Ok(LinkHash::from_stored(&hash))
     }
 
     /// Waits until a password may be hashed. Callers do so before they ask the database: of many requests at once, only
@@ -85,7 +120,7 @@ impl PasswordHasher {
     ///
     /// # Errors
     /// [`HashError::Busy`]: too many requests are waiting, this request waited too long, or its client has left.
-    pub(super) async fn permit(&self, client: &Client) -> Result<HashPermit, HashError> {
+    pub async fn permit(&self, client: &Client) -> Result<HashPermit, HashError> {
         let permit = match self.room.try_enter() {
             Some(permit) => permit,
             None => self.wait(client).await?,
@@ -113,7 +148,7 @@ impl PasswordHasher {
             entered = timeout(TIMEOUT, self.room.enter(client.address())) => entered,
         };
         let Ok(Ok(permit)) = entered else {
-            metrics::counter!(LIMIT_HITS, "limit" => "hashing").increment(1);
+            metrics::counter!(LIMIT_HITS, "limit" => self.limit).increment(1);
             return Err(HashError::Busy);
         };
         Ok(permit)
@@ -121,7 +156,7 @@ impl PasswordHasher {
 }
 
 /// The permit to hash one password.
-pub(super) struct HashPermit {
+pub struct HashPermit {
     hasher: PasswordHasher,
     /// Released when the hash is ready, even if its request has gone.
     permit: Permit,
@@ -129,7 +164,10 @@ pub(super) struct HashPermit {
 
 impl HashPermit {
     /// The PHC string of a password.
-    pub(super) async fn hash(self, password: Password) -> Result<String, HashError> {
+    ///
+    /// # Errors
+    /// [`HashError::Failed`].
+    pub async fn hash(self, password: Password) -> Result<String, HashError> {
         let argon2 = self.hasher.argon2.clone();
         self.work(move || {
             argon2
@@ -141,11 +179,10 @@ impl HashPermit {
     }
 
     /// Whether the password is that of `hash`; without a hash it is not, after the same work.
-    pub(super) async fn verify(
-        self,
-        password: Password,
-        hash: Option<String>,
-    ) -> Result<bool, HashError> {
+    ///
+    /// # Errors
+    /// [`HashError::Failed`].
+    pub async fn verify(self, password: Password, hash: Option<String>) -> Result<bool, HashError> {
         let argon2 = self.hasher.argon2.clone();
         let dummy = Arc::clone(&self.hasher.dummy);
         self.work(move || {
@@ -158,6 +195,34 @@ impl HashPermit {
             let matches =
                 is_of_hash(password.expose()) || password.expose_given().is_some_and(is_of_hash);
             Ok(matches && known)
+        })
+        .await
+    }
+
+    /// Whether the password is that of a link with this hash.
+    ///
+    /// # Errors
+    /// [`HashError::Failed`].
+    pub async fn verify_of_link(
+        self,
+        password: Password,
+        hash: &LinkHash,
+    ) -> Result<bool, HashError> {
+        let hash = hash.clone();
+        if !hash.is_bcrypt() {
+            return self.verify(password, Some(hash.expose().to_owned())).await;
+        }
+        self.work(move || {
+            // Other services hash the bytes as they came.
+            let given = password.expose_given();
+            let texts = [Some(password.expose()), given].into_iter().flatten();
+            for text in texts {
+                let matches = bcrypt::verify(text, hash.expose());
+                if matches.map_err(|error| HashError::Failed(error.to_string()))? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
         })
         .await
     }
