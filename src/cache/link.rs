@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::rules::CachedRules;
 use crate::domain::{
     Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, RedirectOptions,
     RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
@@ -41,14 +42,27 @@ pub struct RareParts {
     pub start: Option<Timestamp>,
     /// Where visitors are sent before the start, after the end, and once the clicks are used up.
     pub fallback: Option<Arc<Location>>,
+    /// Where some visitors are sent instead of to the target.
+    pub rules: Option<Arc<CachedRules>>,
 }
 
 impl RareParts {
     /// `None` if the link has none of them.
-    pub(super) fn of(start: Option<Timestamp>, fallback: Option<Location>) -> Option<Box<Self>> {
-        let has_any = start.is_some() || fallback.is_some();
+    pub(super) fn of(
+        start: Option<Timestamp>,
+        fallback: Option<Location>,
+        rules: Option<Arc<CachedRules>>,
+    ) -> Option<Box<Self>> {
+        let has_any = start.is_some() || fallback.is_some() || rules.is_some();
         let fallback = fallback.map(Arc::new);
-        has_any.then(|| Box::new(Self { start, fallback }))
+        let parts = || {
+            Box::new(Self {
+                start,
+                fallback,
+                rules,
+            })
+        };
+        has_any.then(parts)
     }
 }
 
@@ -117,6 +131,9 @@ impl CachedLink {
             rare: RareParts::of(
                 link.starts_at,
                 link.fallback.as_ref().map(TargetUrl::location),
+                link.rules
+                    .as_ref()
+                    .map(|rules| Arc::new(CachedRules::new(rules))),
             ),
         }
     }
@@ -125,6 +142,12 @@ impl CachedLink {
     #[must_use]
     pub fn fallback(&self) -> Option<&Arc<Location>> {
         self.rare.as_ref()?.fallback.as_ref()
+    }
+
+    /// Its rules, if it has any.
+    #[must_use]
+    pub fn rules(&self) -> Option<&Arc<CachedRules>> {
+        self.rare.as_ref()?.rules.as_ref()
     }
 
     /// The clock is read only for links that have a start or an end.

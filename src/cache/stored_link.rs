@@ -1,9 +1,11 @@
 //! A cached link as text in Redis, readable with `redis-cli`.
 
 use super::link::{CachedLink, LinkEnd, RareParts, UsedUp};
+use super::rules::CachedRules;
 use crate::domain::{LinkId, Location, RedirectOptions, RemovalStatus, Shard, Timestamp, UserId};
 
-/// `generation id owner flags end location`, and of a link with a start or a fallback `start fallback`, too. The generation is included
+/// `generation id owner flags end location`, and of a link with a start, a fallback or rules `start fallback`, too, and of one with rules their
+/// JSON. The generation is included
 /// because a Redis that was away, or was rolled back, may bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451),
 /// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`, and so is the start; a missing fallback is `-`.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
@@ -26,6 +28,9 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
         let fallback = rare.fallback.as_ref();
         let fallback = fallback.map_or("-", |fallback| fallback.as_str());
         stored.extend([" ", start, " ", fallback]);
+        if let Some(rules) = &rare.rules {
+            stored.extend([" ", rules.as_json()]);
+        }
     }
     stored
 }
@@ -43,14 +48,18 @@ fn moment(field: &str) -> Result<Option<Timestamp>, Invalid> {
     Ok(Some(moment))
 }
 
-/// `start fallback`, of a link that has one of them.
+/// `start fallback`, of a link that has one of them, and the JSON of its rules.
 fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareParts>> {
     let start = moment(fields.next()?).ok()?;
     let fallback = match fields.next()? {
         "-" => None,
         fallback => Some(Location::parse(fallback)?),
     };
-    RareParts::of(start, fallback)
+    let rules = match fields.next() {
+        None => None,
+        Some(json) => Some(CachedRules::parse(json)?),
+    };
+    RareParts::of(start, fallback, rules)
 }
 
 /// `None` for any text that [`encode`] does not write for this generation.
@@ -58,7 +67,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
     let mut fields = stored
         .strip_prefix(generation)?
         .strip_prefix(' ')?
-        .splitn(7, ' ');
+        .splitn(8, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;
     let owner = UserId(fields.next()?.parse().ok()?);
     let flags = fields.next()?;
@@ -96,6 +105,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
 mod tests {
     use proptest::option;
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
     use crate::domain::TargetUrl;
@@ -112,8 +122,11 @@ mod tests {
             path in "[!-~]{0,50}",
             start in option::of(0..4_000_000_000_000_000_i64),
             fallback in option::of("[!-~]{0,50}"),
+            name in option::of("[a-z][a-z 0-9]{0,9}[a-z]"),
         ) {
             let location = |path: String| TargetUrl::from_stored(&format!("https://example.com/{path}")).location();
+            let rules = name.map(|name| json!([{"name": name, "target_url": "https://example.net/a b"}]));
+            let rules = rules.and_then(|rules| CachedRules::parse(&rules.to_string()));
             let link = CachedLink {
                 id: LinkId::parse(id).unwrap(),
                 owner: UserId(owner),
@@ -124,7 +137,7 @@ mod tests {
                 end: LinkEnd::at(end.and_then(Timestamp::from_micros)),
                 options: RedirectOptions::from_letters(&options).unwrap(),
                 used_up: UsedUp::default(),
-                rare: RareParts::of(start.and_then(Timestamp::from_micros), fallback.map(location)),
+                rare: RareParts::of(start.and_then(Timestamp::from_micros), fallback.map(location), rules),
             };
             prop_assert_eq!(decode(&encode(&link, "first"), "second", Shard::ONLY), None);
             prop_assert_eq!(decode(&encode(&link, "first"), "first", Shard::ONLY), Some(link));

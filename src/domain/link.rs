@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    CustomCode, LinkProperties, LinkState, LinkTime, NotFollowed, RemovalStatus, ShortCode,
+    CustomCode, LinkProperties, LinkState, LinkTime, NotFollowed, RemovalStatus, Rules, ShortCode,
     TargetUrl, Timestamp, UserId,
 };
 
@@ -170,6 +170,8 @@ pub struct LinkTarget {
     pub starts_at: Option<Timestamp>,
     /// Where visitors are sent before its start, after its end, and once its clicks are used up.
     pub fallback: Option<TargetUrl>,
+    /// Where some visitors are sent instead of to the target.
+    pub rules: Option<Rules>,
 }
 
 impl LinkTarget {
@@ -186,6 +188,7 @@ impl LinkTarget {
             options: RedirectOptions::default(),
             starts_at: None,
             fallback: None,
+            rules: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an owner may set of a link, and change later.
 
 use super::{
-    FieldEdit, InvalidProperty, MaxClicks, PrivateNote, Tags, TargetUrl, Timestamp, Title,
+    FieldEdit, InvalidProperty, MaxClicks, PrivateNote, Rules, Tags, TargetUrl, Timestamp, Title,
 };
 
 /// What an owner sets of a link.
@@ -29,6 +29,8 @@ pub struct LinkProperties {
     pub note: Option<PrivateNote>,
     /// Whether search engines are asked not to list the link.
     pub noindex: bool,
+    /// Where some visitors are sent instead of to the target.
+    pub rules: Option<Rules>,
 }
 
 impl LinkProperties {
@@ -47,6 +49,7 @@ impl LinkProperties {
             fallback: None,
             note: None,
             noindex: false,
+            rules: None,
         }
     }
 
@@ -77,6 +80,7 @@ impl LinkProperties {
             fallback,
             note,
             noindex,
+            rules,
         } = self;
         let target = target.as_str();
         let title = title.as_ref().map_or("", Title::as_str);
@@ -85,7 +89,8 @@ impl LinkProperties {
         let start = starts_at.map(Timestamp::micros);
         let fallback = fallback.as_ref().map_or("", TargetUrl::as_str);
         let note = note.as_ref().map_or("", PrivateNote::as_str);
-        let texts = format!("{target}\0{title}\0{tags}\0{fallback}\0{note}");
+        let rules = rules.as_ref().map_or("", Rules::as_json);
+        let texts = format!("{target}\0{title}\0{tags}\0{fallback}\0{note}\0{rules}");
         let flags = format!("{is_active}\0{forward_query}\0{noindex}");
         format!("{texts}\0{flags}\0{start:?}\0{end:?}\0{max:?}").into()
     }
@@ -116,6 +121,8 @@ pub struct LinkEdit {
     pub note: FieldEdit<PrivateNote>,
     /// Whether search engines are asked not to list the link.
     pub noindex: Option<bool>,
+    /// Other rules, or no rules.
+    pub rules: FieldEdit<Rules>,
 }
 
 impl LinkEdit {
@@ -140,6 +147,7 @@ impl LinkEdit {
             fallback: edit.fallback.apply(to.fallback.as_ref()),
             note: edit.note.apply(to.note.as_ref()),
             noindex: edit.noindex.unwrap_or(to.noindex),
+            rules: edit.rules.apply(to.rules.as_ref()),
         };
         properties.checked()
     }
@@ -198,6 +206,7 @@ pub(crate) fn any_properties(
             fallback: fallback.map(|fallback| TargetUrl::from_stored(&fallback)),
             note: note.and_then(|note| PrivateNote::parse(&note).unwrap()),
             noindex: flags.2,
+            rules: None,
         },
     )
 }

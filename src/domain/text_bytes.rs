@@ -1,6 +1,6 @@
 //! How many bytes the texts of a link take: most of what the database keeps of it.
 
-use super::{LinkEdit, LinkProperties, PrivateNote, TagEdit, Tags, TargetUrl, Title};
+use super::{LinkEdit, LinkProperties, PrivateNote, Rules, TagEdit, Tags, TargetUrl, Title};
 
 impl LinkProperties {
     /// Bytes of its texts.
@@ -8,7 +8,7 @@ impl LinkProperties {
     pub fn text_bytes(&self) -> u64 {
         let targets = [Some(&self.target), self.fallback.as_ref()];
         let (title, note) = (self.title.as_ref(), self.note.as_ref());
-        sum(targets, title, Some(&self.tags), note)
+        sum(targets, title, Some(&self.tags), note) + of_rules(self.rules.as_ref())
     }
 }
 
@@ -22,8 +22,12 @@ impl LinkEdit {
             Some(TagEdit::Set(tags) | TagEdit::Add(tags)) => Some(tags),
             Some(TagEdit::Remove(_)) | None => None,
         };
-        sum(targets, title, tags, note)
+        sum(targets, title, tags, note) + of_rules(self.rules.as_given())
     }
+}
+
+fn of_rules(rules: Option<&Rules>) -> u64 {
+    rules.map_or(0, |rules| rules.as_json().len()) as u64
 }
 
 fn sum(

@@ -8,7 +8,7 @@ use super::record::{Cell, Record};
 use crate::domain::{
     CustomCode, FieldEdit, LinkRequest, MaxClicks, OwnHost, StartingClicks, Timestamp,
 };
-use crate::wire::{DocumentKind, LinkFields, Value};
+use crate::wire::{DocumentKind, LinkFields, RulesJson, Value};
 
 /// An entry as a link.
 #[derive(Debug)]
@@ -220,6 +220,7 @@ impl<'a> Reading<'a> {
                 );
             }
             Value::Flag(value) => set(value, self.flag(name, names)),
+            Value::Rules(value) => set(value, self.rules(name, names)),
             Value::Ignored(_) => {}
         }
         self.link.fields = fields;
@@ -229,6 +230,19 @@ impl<'a> Reading<'a> {
         self.take(column, names, |record, names| {
             let text = record.text(names)?;
             Ok(text.map(std::borrow::Cow::into_owned))
+        })
+    }
+
+    /// A list in JSON, or its text in a table.
+    fn rules(&mut self, column: &'static str, names: &[&str]) -> Option<RulesJson> {
+        self.take(column, names, |record, names| match record.find(names) {
+            Some((_, Cell::Value(list))) if !list.is_string() => Ok(Some(RulesJson(list.clone()))),
+            _ => {
+                let text = record.text(names)?;
+                let list = text.map(|text| text.parse());
+                list.transpose()
+                    .map_err(|why: String| format!("{column}: {why}"))
+            }
         })
     }
 

@@ -78,6 +78,7 @@ impl LinkService {
             if let Some(field) = refused.get(&place) {
                 return Err(LinkError::TargetRefused(field));
             }
+            self.check_countries(request.properties.rules.as_ref())?;
             if request.has_ended(now) {
                 return Err(LinkError::EndsInPast);
             }
@@ -133,6 +134,8 @@ impl LinkService {
         for (place, request) in requests.iter().copied().enumerate() {
             if let Some(field) = refused.get(&place) {
                 outcomes[place] = Err(LinkError::TargetRefused(field));
+            } else if let Err(unknown) = self.check_countries(request.properties.rules.as_ref()) {
+                outcomes[place] = Err(unknown);
             } else if request.has_ended(now) {
                 outcomes[place] = Err(LinkError::EndsInPast);
             } else if let Some(code) = &request.custom_code {

@@ -18,7 +18,8 @@
 //!
 //! Of a link with `max_clicks` the database grants each click (`limited`): with the database away it is answered 503.
 //!
-//! Before that, the class of the click is found by the visitor's headers ([`crate::analytics`]).
+//! Before that, the class of the click is found by the visitor's headers ([`crate::analytics`]), and of a link with rules the first rule
+//! that the visitor meets (`rules`).
 //!
 //! The hot path allocates nothing but an entry of the request in its batch, logs nothing, and asks the database (or its
 //! replica, see [`ReplicaReads`]) only for codes that neither the process nor Redis has cached.
@@ -39,11 +40,14 @@ mod limited;
 mod lookups;
 mod redirected;
 mod replica;
+mod rules;
 
 pub use error::{Fallback, RedirectError};
 pub use lookups::Lookups;
 pub use redirected::Redirected;
 pub use replica::ReplicaReads;
+pub use rules::RuleChoice;
+use rules::{Led, Turn};
 
 /// The redirect path of a worker; cheap to clone.
 #[derive(Clone)]
@@ -64,6 +68,8 @@ pub struct Redirect {
     pub clock: Arc<dyn Clock>,
     /// Finds the class of each click.
     pub classifier: Classifier,
+    /// Finds the rule of a link that a visitor meets.
+    pub rules: RuleChoice,
     /// How many unknown codes an address may have looked up.
     pub misses: MissLimiter,
     /// Whether search engines are asked not to list short links.
@@ -102,7 +108,7 @@ impl Redirect {
     ) -> Result<Redirected, RedirectError> {
         if visitor.is_speculative {
             // Boxed: seldom needed, and every connection would have room for it.
-            return Box::pin(self.preview(code, visitor)).await;
+            return Box::pin(self.preview_of(code, visitor, Some(Turn::Seen))).await;
         }
         let start = Instant::now();
         let followed = self.followed(code, start, visitor).await;
@@ -142,14 +148,59 @@ impl Redirect {
         let version = self.cache.version();
         let (link, source) = self.resolve(code, start, visitor).await?;
         let link = followable(link, &*self.clock)?;
-        self.check_query(&link, visitor)?;
-        if link.options.is_limited {
-            return Box::pin(self.granted(code, visitor)).await;
+        if link.rules().is_some() {
+            // Boxed: seldom needed, and every connection would have room for it.
+            return Box::pin(self.follow_rules(code, link, source, version, visitor)).await;
         }
-        self.counted(code, link, source, version, visitor).await
+        let led = Led::default();
+        self.check_query(&link, &led, visitor)?;
+        if link.options.is_limited {
+            return Box::pin(self.granted(code, visitor, led)).await;
+        }
+        self.counted(code, link, source, version, visitor, led)
+            .await
     }
 
-    /// Answers as [`Redirect::follow`] would, without counting.
+    /// The same of a link with rules.
+    async fn follow_rules(
+        &self,
+        code: &ShortCode,
+        link: Arc<CachedLink>,
+        source: Source,
+        version: u64,
+        visitor: &Visitor<'_>,
+    ) -> Result<Redirected, RedirectError> {
+        let led = self.led(&link, visitor, Turn::Taken);
+        let (id, of_turn) = (link.id, led.clone());
+        let followed = async {
+            self.check_query(&link, &led, visitor)?;
+            if link.options.is_limited {
+                self.granted(code, visitor, led).await
+            } else {
+                self.counted(code, link, source, version, visitor, led)
+                    .await
+            }
+        };
+        let followed = followed.await;
+        if followed.is_err() {
+            self.rules.give_back(id, &of_turn);
+        }
+        followed
+    }
+
+    /// Where a link leads a visitor.
+    fn led(&self, link: &CachedLink, visitor: &Visitor<'_>, turn: Turn) -> Led {
+        let (classifier, clock) = (&self.classifier, &*self.clock);
+        self.rules.led(link, visitor, classifier, clock, turn)
+    }
+
+    /// The same of a link that may have changed since.
+    fn led_still(&self, led: Led, link: &CachedLink, visitor: &Visitor<'_>) -> Led {
+        let (classifier, clock) = (&self.classifier, &*self.clock);
+        self.rules.led_still(led, link, visitor, classifier, clock)
+    }
+
+    /// Answers as [`Redirect::follow`] would, without counting, and follows no rule.
     ///
     /// # Errors
     /// [`RedirectError`].
@@ -158,7 +209,17 @@ impl Redirect {
         code: &ShortCode,
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
-        let previewed = self.previewed(code, visitor).await;
+        self.preview_of(code, visitor, None).await
+    }
+
+    /// The same, maybe by the rule that the visitor meets.
+    async fn preview_of(
+        &self,
+        code: &ShortCode,
+        visitor: &Visitor<'_>,
+        turn: Option<Turn>,
+    ) -> Result<Redirected, RedirectError> {
+        let previewed = self.previewed(code, visitor, turn).await;
         let previewed = previewed.and_then(|redirected| self.forwarded(redirected, visitor));
         self.with_noindex(previewed)
     }
@@ -167,6 +228,7 @@ impl Redirect {
         &self,
         code: &ShortCode,
         visitor: &Visitor<'_>,
+        turn: Option<Turn>,
     ) -> Result<Redirected, RedirectError> {
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
         let (link, source) = self.resolve(code, now, visitor).await?;
@@ -174,20 +236,27 @@ impl Redirect {
         if link.options.is_limited {
             Box::pin(self.ask(code, &link, Wanted::Preview, None)).await?;
         }
-        Ok(Redirected::by_preview(link, source, now))
+        let led = turn.map(|turn| self.led(&link, visitor, turn));
+        Ok(Redirected::by_preview(link, source, now, led))
     }
 
     /// Fails if a visitor's query makes the location too long, or turns the target into one that is on the blocklist: the visit
     /// is refused before it is counted.
-    fn check_query(&self, link: &CachedLink, visitor: &Visitor<'_>) -> Result<(), RedirectError> {
+    fn check_query(
+        &self,
+        link: &CachedLink,
+        led: &Led,
+        visitor: &Visitor<'_>,
+    ) -> Result<(), RedirectError> {
         let Some(query) = link.options.forwarded(visitor.query) else {
             return Ok(());
         };
-        link.location.check_room_for(query)?;
+        let target = led.location(link);
+        target.check_room_for(query)?;
         if self.blocklist.looks_at_queries()
-            && let Some(location) = link.location.with_query(query)?
+            && let Some(location) = target.with_query(query)?
         {
-            self.check_target(&link.location, &location)?;
+            self.check_target(target, &location)?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::rules::Led;
 use crate::cache::{CachedLink, Source};
 use crate::clicks::ClickReceipt;
 use crate::domain::{Location, LocationTooLong};
@@ -13,6 +14,7 @@ pub struct Redirected {
     link: Arc<CachedLink>,
     source: Source,
     kind: VisitKind,
+    led: Led,
     /// The location with the visitor's query.
     forwarded: Option<Location>,
     /// Whether search engines are asked not to list any short link.
@@ -23,23 +25,41 @@ pub struct Redirected {
 enum VisitKind {
     Click(ClickReceipt),
     /// A `HEAD` is answered like a visit and is not counted.
-    Preview(Instant),
+    Preview {
+        at: Instant,
+        /// Whether the response says how many rules the link has, as it follows none of them.
+        shows_rules: bool,
+    },
 }
 
 impl Redirected {
-    pub(super) fn by_click(link: Arc<CachedLink>, source: Source, receipt: ClickReceipt) -> Self {
-        Self::new(link, source, VisitKind::Click(receipt))
+    pub(super) fn by_click(
+        link: Arc<CachedLink>,
+        source: Source,
+        receipt: ClickReceipt,
+        led: Led,
+    ) -> Self {
+        Self::new(link, source, VisitKind::Click(receipt), led)
     }
 
-    pub(super) fn by_preview(link: Arc<CachedLink>, source: Source, at: Instant) -> Self {
-        Self::new(link, source, VisitKind::Preview(at))
+    /// Without `led` no rule is followed.
+    pub(super) fn by_preview(
+        link: Arc<CachedLink>,
+        source: Source,
+        at: Instant,
+        led: Option<Led>,
+    ) -> Self {
+        let shows_rules = led.is_none();
+        let kind = VisitKind::Preview { at, shows_rules };
+        Self::new(link, source, kind, led.unwrap_or_default())
     }
 
-    fn new(link: Arc<CachedLink>, source: Source, kind: VisitKind) -> Self {
+    fn new(link: Arc<CachedLink>, source: Source, kind: VisitKind, led: Led) -> Self {
         Self {
             link,
             source,
             kind,
+            led,
             forwarded: None,
             noindex: false,
         }
@@ -55,19 +75,27 @@ impl Redirected {
     pub fn at(&self) -> Instant {
         match &self.kind {
             VisitKind::Click(receipt) => receipt.at(),
-            VisitKind::Preview(at) => *at,
+            VisitKind::Preview { at, .. } => *at,
         }
     }
 
     /// The value of the `Location` header.
     #[must_use]
     pub fn location(&self) -> &Location {
-        self.forwarded.as_ref().unwrap_or(&self.link.location)
+        self.forwarded.as_ref().unwrap_or_else(|| self.target())
     }
 
     /// The location of the link, without a visitor's query.
     pub(super) fn target(&self) -> &Location {
-        &self.link.location
+        self.led.location(&self.link)
+    }
+
+    /// How many rules the link has, if the response follows none of them.
+    #[must_use]
+    pub fn rules_left_out(&self) -> usize {
+        let is_shown = matches!(&self.kind, VisitKind::Preview { shows_rules, .. } if *shows_rules);
+        let rules = self.link.rules().filter(|_| is_shown);
+        rules.map_or(0, |rules| rules.len())
     }
 
     /// The location with the visitor's query, if the query was added.
@@ -88,7 +116,7 @@ impl Redirected {
     /// Adds the query of the visitor's request to the location, if the link forwards it.
     pub(super) fn with_query(mut self, query: Option<&str>) -> Result<Self, LocationTooLong> {
         if let Some(query) = self.link.options.forwarded(query) {
-            self.forwarded = self.link.location.with_query(query)?;
+            self.forwarded = self.target().with_query(query)?;
         }
         Ok(self)
     }

@@ -3,7 +3,7 @@
 use super::StoreError;
 use super::sql::{Column, Row};
 use crate::domain::{
-    EmailAddress, KeyName, LinkId, MaxClicks, PrivateNote, RemovalId, RemovalStatus, Scope,
+    EmailAddress, KeyName, LinkId, MaxClicks, PrivateNote, RemovalId, RemovalStatus, Rules, Scope,
     ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
@@ -29,6 +29,7 @@ columns! {
     MaxClicks: i64, number => MaxClicks::parse(number.unsigned_abs()).ok();
     RemovalId: i64, number => Some(RemovalId(number));
     RemovalStatus: i64, number => u16::try_from(number).ok().and_then(|status| RemovalStatus::parse(status).ok());
+    Rules: String, json => Rules::from_stored(&json);
     Scope: bool, may_write => Some(if may_write { Scope::Write } else { Scope::Read });
     ShortCode: String, code => ShortCode::parse(&code);
     Tags: String, json => tags(&json);

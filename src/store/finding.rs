@@ -33,7 +33,7 @@ pub struct ToCount<T> {
 /// What a redirect needs of a row of `links`.
 macro_rules! target_columns {
     () => {
-        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url"
+        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url, rules"
     };
 }
 
@@ -240,6 +240,7 @@ fn link(owner: UserId, row: &Row) -> Result<Link, StoreError> {
             fallback: row.get("fallback_url")?,
             note: row.get("note")?,
             noindex: row.get("noindex")?,
+            rules: row.get("rules")?,
         },
         created_at,
         updated_at: updated_at.unwrap_or(created_at),
@@ -265,5 +266,6 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
         },
         starts_at: row.get("starts_at")?,
         fallback: row.get("fallback_url")?,
+        rules: row.get("rules")?,
     })
 }

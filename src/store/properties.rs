@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::StoreError;
 use crate::domain::{
-    LinkProperties, MaxClicks, PrivateNote, ShortCode, TargetUrl, Timestamp, Title,
+    LinkProperties, MaxClicks, PrivateNote, Rules, ShortCode, TargetUrl, Timestamp, Title,
 };
 
 /// Declares the columns: name, type in Postgres, the property, and its value for JSON. A property without a line does not compile.
@@ -37,6 +37,7 @@ properties! {
     fallback_url text: fallback => fallback.as_ref().map(TargetUrl::as_str);
     note text: note => note.as_ref().map_or("", PrivateNote::as_str);
     noindex boolean: noindex => *noindex;
+    rules text: rules => rules.as_ref().map(Rules::as_json);
 }
 
 /// The names of the columns.

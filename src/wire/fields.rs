@@ -6,12 +6,15 @@ use utoipa::ToSchema;
 use self::DocumentKind::{Bulk, Form, Object, Patch, Query, Table};
 #[cfg(test)]
 use super::link::ViewWord;
+use super::rules::RulesJson;
+#[cfg(test)]
+use super::rules_schema::RuleBody;
 use super::value::{Ignored, Value, sentence};
 #[cfg(test)]
 use crate::domain::LinkStatus;
 use crate::domain::{
     CustomCode, FieldEdit, LinkEdit, LinkProperties, LinkRequest, MaxClicks, OwnHost, PrivateNote,
-    StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
+    Rules, StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
 };
 
 /// Declares the fields: what each says, its kind and type, and the documents that have it.
@@ -36,6 +39,8 @@ macro_rules! link_fields {
 
 const NEW: &[DocumentKind] = &[Query, Object, Bulk, Form, Table];
 const ANY: &[DocumentKind] = &[Query, Object, Bulk, Form, Table, Patch];
+/// Forms have rules on a page of their own.
+const RULED: &[DocumentKind] = &[Query, Object, Bulk, Table, Patch];
 
 link_fields! {
     /// Absolute `http` or `https` URL of at most 2048 bytes: without control characters, without user name or password, and not on
@@ -80,6 +85,12 @@ link_fields! {
     /// Whether search engines are asked not to list the link: its redirect has `X-Robots-Tag: noindex`.
     #[schema(value_type = Option<bool>)]
     noindex: Flag(bool), ANY;
+    /// Where some visitors are sent instead of to `target_url`: up to 20 rules in order, of which the first whose conditions all hold
+    /// decides; 65536 bytes of JSON at most. Each has `target_url`, or `split` with 2 to 10 targets of weights from 1 to 1000, which
+    /// `sticky` gives to a visitor for a day (UTC). A change names all rules that the link has afterwards. In a query and in a table it is
+    /// JSON text.
+    #[schema(value_type = Option<Vec<RuleBody>>, max_items = 20)]
+    rules: Rules(RulesJson), RULED;
     /// Clicks that another service counted for it.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     clicks: Count(StartingClicks), &[Bulk, Table];
@@ -220,6 +231,7 @@ impl LinkFields {
             fallback: fallback(self.fallback_url, own_host)?.given(),
             note: note(self.note)?.given(),
             noindex: self.noindex.given().unwrap_or_default(),
+            rules: rules(self.rules, own_host)?.given(),
         };
         Ok(LinkRequest {
             properties: properties.checked().map_err(sentence)?,
@@ -251,6 +263,7 @@ impl LinkFields {
             is_active: (self.is_active).value(|| Err("is_active: must not be null"))?,
             starts_at: self.starts_at,
             fallback: fallback(self.fallback_url, own_host)?,
+            rules: rules(self.rules, own_host)?,
         })
     }
 }
@@ -263,6 +276,10 @@ fn target(field: &str, raw: &str, own_host: &OwnHost) -> Result<TargetUrl, Strin
 
 fn fallback(raw: FieldEdit<String>, own_host: &OwnHost) -> Result<FieldEdit<TargetUrl>, String> {
     raw.parsed(|raw| target("fallback_url", &raw, own_host).map(Some))
+}
+
+fn rules(raw: FieldEdit<RulesJson>, own_host: &OwnHost) -> Result<FieldEdit<Rules>, String> {
+    raw.parsed(|list| Rules::parse(&list.0, own_host))
 }
 
 fn title(raw: FieldEdit<String>) -> Result<FieldEdit<Title>, String> {

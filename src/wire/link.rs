@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::rules::RulesJson;
+#[cfg(test)]
+use super::rules_schema::RuleBody;
 use crate::domain::{Link, LinkStatus, MaxClicks, TargetUrl, Timestamp, Title};
 
 /// A link as its owner sees it.
@@ -99,6 +102,10 @@ pub struct FullLinkBody {
     pub note: Option<String>,
     /// Whether search engines are asked not to list it.
     pub noindex: bool,
+    /// Where some visitors are sent instead of to the target: the first rule whose conditions all hold decides.
+    #[serde(default)]
+    #[schema(value_type = Vec<RuleBody>, max_items = 20)]
+    pub rules: RulesJson,
 }
 
 impl FullLinkBody {
@@ -133,6 +140,7 @@ impl FullLinkBody {
                 .map(str::to_owned),
             note: (properties.note.as_ref()).map(|note| note.as_str().to_owned()),
             noindex: properties.noindex,
+            rules: RulesJson::of(properties.rules.as_ref()),
         }
     }
 }
@@ -166,6 +174,7 @@ pub const COLUMNS: &[Column] = &[
     column("fallback_url", |link| text(link.fallback_url.as_deref())),
     column("note", |link| text(link.note.as_deref())),
     column("noindex", |link| flag(link.noindex)),
+    column("rules", |link| link.rules.to_string().into()),
 ];
 
 const fn column(name: &'static str, cell: fn(&FullLinkBody) -> Cow<'_, str>) -> Column {

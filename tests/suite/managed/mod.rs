@@ -10,6 +10,7 @@ mod max_clicks;
 mod noindex;
 mod notes;
 mod repeated;
+mod rules;
 mod scheduled;
 mod short_codes;
 
