@@ -154,6 +154,8 @@ CREATE TABLE links (
     pool           bigint,
     -- Of the password that visitors need: Argon2id, or bcrypt of an import.
     password_hash  text,
+    -- Where some visitors are sent instead, as JSON; NULL: nobody.
+    rules          text,
     CONSTRAINT links_start_before_end CHECK (starts_at < expires_at)
 );
 
@@ -167,7 +169,7 @@ CREATE VIEW readable_links AS
     SELECT links.id, short_code, target_url, email AS owner, title, tags, is_active,
         to_timestamp(links.created_at / 1000000.0) AS created_at, to_timestamp(updated_at / 1000000.0) AS updated_at,
         to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, noindex, removed_status,
-        to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url,
+        to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url, rules,
         password_hash IS NOT NULL AS has_password
     FROM links JOIN users ON users.id = owner_id;
 
@@ -256,7 +258,7 @@ END
 $$;
 CREATE TRIGGER links_changed
     AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, noindex, removed_status,
-        starts_at, fallback_url, pool, password_hash OR DELETE ON links
+        starts_at, fallback_url, pool, password_hash, rules OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION link_changed();
 
 -- How many links each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.
@@ -877,12 +879,13 @@ CREATE TABLE click_classes (
     browser  text NOT NULL,
     os       text NOT NULL,
     device   text NOT NULL,
+    rule     text NOT NULL,
     bot      text NOT NULL,
-    UNIQUE (referrer, country, browser, os, device, bot)
+    UNIQUE (referrer, country, browser, os, device, rule, bot)
 );
 -- Those of which nothing is known but whether it was a known bot: clicks for whose class there is no room have them.
-INSERT INTO click_classes (referrer, country, browser, os, device, bot)
-VALUES ('', '', '', '', '', ''), ('', '', '', '', '', 'true'), ('', '', '', '', '', 'false');
+INSERT INTO click_classes (referrer, country, browser, os, device, rule, bot)
+VALUES ('', '', '', '', '', '', ''), ('', '', '', '', '', '', 'true'), ('', '', '', '', '', '', 'false');
 
 -- Clicks by class of one day (UTC): of a link, whose id is `whose`, or of all links of an account, whose id is `-whose`. `day` is the
 -- day's first interval. The key begins with the day, so that clicks of today change one small part of the index. The packed form

@@ -117,6 +117,8 @@ CREATE TABLE links (
     pool           INTEGER,
     -- Of the password that visitors need: Argon2id, or bcrypt of an import.
     password_hash  TEXT,
+    -- Where some visitors are sent instead, as JSON; NULL: nobody.
+    rules          TEXT,
     CHECK (starts_at < expires_at)
 ) STRICT;
 
@@ -175,7 +177,7 @@ CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes;
 -- retired, whoever deleted the link or its owner; that of a removed link has no owner any more.
 CREATE TRIGGER link_changed
 AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, noindex, removed_status,
-        starts_at, fallback_url, pool, password_hash ON links
+        starts_at, fallback_url, pool, password_hash, rules ON links
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (old.short_code);
 END;
@@ -388,12 +390,13 @@ CREATE TABLE click_classes (
     browser  TEXT NOT NULL,
     os       TEXT NOT NULL,
     device   TEXT NOT NULL,
+    rule     TEXT NOT NULL,
     bot      TEXT NOT NULL,
-    UNIQUE (referrer, country, browser, os, device, bot)
+    UNIQUE (referrer, country, browser, os, device, rule, bot)
 ) STRICT;
 -- Those of which nothing is known but whether it was a known bot: clicks for whose class there is no room have them.
-INSERT INTO click_classes (referrer, country, browser, os, device, bot)
-VALUES ('', '', '', '', '', ''), ('', '', '', '', '', 'true'), ('', '', '', '', '', 'false');
+INSERT INTO click_classes (referrer, country, browser, os, device, rule, bot)
+VALUES ('', '', '', '', '', '', ''), ('', '', '', '', '', '', 'true'), ('', '', '', '', '', '', 'false');
 
 -- Classes of clicks that were counted without the journal are batches of a recorder of their own, which are in the counts.
 INSERT INTO click_recorders (recorder, last_batch, seen_at, counted) VALUES (-1, 0, 9223372036854775807, 9223372036854775807);

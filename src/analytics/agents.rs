@@ -3,7 +3,7 @@
 //! The parser is ua-parser with the patterns of uap-core. It may name a family in the agent's own words, which a stranger
 //! chooses; so only the families listed here are kept, and any other is not known.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ua_parser::{Regexes, os, user_agent};
 
@@ -41,22 +41,9 @@ pub(super) struct Agent {
     pub(super) is_bot: Option<bool>,
 }
 
-/// All kinds of devices.
-pub(super) const DEVICES: [&str; 5] = ["desktop", "phone", "tablet", "tv", "console"];
-
-/// Whether it is a family of browsers that is kept.
-pub(super) fn is_browser(family: &str) -> bool {
-    BROWSERS.iter().any(|(name, _)| *name == family)
-}
-
-/// Whether it is a family of systems that is kept.
-pub(super) fn is_system(family: &str) -> bool {
-    SYSTEMS.iter().any(|(name, ..)| *name == family)
-}
-
 /// The parsers, shared by all workers; cheap to clone. They take about 10 MB.
 #[derive(Clone)]
-pub(super) struct UserAgents(Arc<Parsers>);
+pub(super) struct UserAgents(Arc<LazyLock<Parsers>>);
 
 struct Parsers {
     browsers: user_agent::Extractor<'static>,
@@ -64,7 +51,7 @@ struct Parsers {
     bots: Bots,
 }
 
-/// Families of browsers, each with the parser's names for it.
+/// Families of browsers, each with the parser's names for it: those of [`crate::domain::agent_words`].
 const BROWSERS: &[(&str, &[&str])] = &[
     ("Amazon Silk", &["Amazon Silk"]),
     ("Android Browser", &["Android"]),
@@ -212,29 +199,14 @@ const SYSTEMS: &[(&str, &[&str], Option<&str>)] = &[
 ];
 
 impl UserAgents {
-    /// Compiles the patterns: takes about 50 ms.
+    /// Compiles the patterns once they are needed.
     pub(super) fn new() -> Self {
-        let mut regexes: Regexes<'static> =
-            serde_json::from_slice(include_bytes!("data/agents.json"))
-                .expect("the file is a part of the program, and a test reads it");
-        for parser in &mut regexes.user_agent_parsers {
-            // The letters of all scripts, thirty times, take as long to compile as all other patterns.
-            parser.regex = parser.regex.replace(r"\w", "[0-9A-Za-z_]").into();
-        }
-        let browsers = user_agent::Builder::new()
-            .push_all(regexes.user_agent_parsers)
-            .map(user_agent::Builder::build);
-        let systems = os::Builder::new()
-            .push_all(regexes.os_parsers)
-            .map(os::Builder::build);
-        let (Ok(Ok(browsers)), Ok(Ok(systems))) = (browsers, systems) else {
-            unreachable!("the patterns are a part of the program, and a test compiles them");
-        };
-        Self(Arc::new(Parsers {
-            browsers,
-            systems,
-            bots: Bots::new(),
-        }))
+        Self(Arc::new(LazyLock::new(Parsers::new)))
+    }
+
+    /// Compiles the patterns now: takes about 50 ms.
+    pub(super) fn prepare(&self) {
+        LazyLock::force(&self.0);
     }
 
     /// What an agent is. An empty agent is a bot.
@@ -245,7 +217,7 @@ impl UserAgents {
                 ..Agent::default()
             };
         }
-        let parsers = &*self.0;
+        let parsers = &**self.0;
         let browser = parsers.browsers.extract(agent);
         let browser = browser.and_then(|found| family(BROWSERS, &found.family));
         let system = parsers.systems.extract(agent);
@@ -266,6 +238,32 @@ impl UserAgents {
         Agent {
             is_bot: self.0.bots.surely_has(agent).then_some(true),
             ..Agent::default()
+        }
+    }
+}
+
+impl Parsers {
+    fn new() -> Self {
+        let mut regexes: Regexes<'static> =
+            serde_json::from_slice(include_bytes!("data/agents.json"))
+                .expect("the file is a part of the program, and a test reads it");
+        for parser in &mut regexes.user_agent_parsers {
+            // The letters of all scripts, thirty times, take as long to compile as all other patterns.
+            parser.regex = parser.regex.replace(r"\w", "[0-9A-Za-z_]").into();
+        }
+        let browsers = user_agent::Builder::new()
+            .push_all(regexes.user_agent_parsers)
+            .map(user_agent::Builder::build);
+        let systems = os::Builder::new()
+            .push_all(regexes.os_parsers)
+            .map(os::Builder::build);
+        let (Ok(Ok(browsers)), Ok(Ok(systems))) = (browsers, systems) else {
+            unreachable!("the patterns are a part of the program, and a test compiles them");
+        };
+        Self {
+            browsers,
+            systems,
+            bots: Bots::new(),
         }
     }
 }

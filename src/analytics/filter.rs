@@ -1,6 +1,7 @@
 //! Values by which clicks are filtered: the values that a visitor class may have.
 
-use super::{agents, referrer};
+use super::referrer;
+use crate::domain::agent_words::{BROWSERS, DEVICES, SYSTEMS};
 use crate::domain::{ClickClass, Dimension, Filter};
 
 /// No class has such a value; its text is for the client.
@@ -16,6 +17,7 @@ fn form(dimension: Dimension) -> &'static str {
         Dimension::Browser => "a browser that a row of by=browser has, such as browser=Firefox",
         Dimension::Os => "a system that a row of by=os has, such as os=Android",
         Dimension::Device => "desktop, phone, tablet, tv or console, such as device=phone",
+        Dimension::Rule => "the name or the number of a rule, such as rule=2 or rule=spring/1",
         Dimension::Bot => "true or false, such as bot=false",
     }
 }
@@ -38,9 +40,10 @@ pub fn filter(dimension: Dimension, raw: &str) -> Result<Filter, InvalidFilter> 
         Dimension::Country => {
             value.len() == 2 && value.bytes().all(|byte| byte.is_ascii_uppercase())
         }
-        Dimension::Browser => agents::is_browser(&value),
-        Dimension::Os => agents::is_system(&value),
-        Dimension::Device => agents::DEVICES.contains(&&*value),
+        Dimension::Browser => BROWSERS.contains(&&*value),
+        Dimension::Os => SYSTEMS.contains(&&*value),
+        Dimension::Device => DEVICES.contains(&&*value),
+        Dimension::Rule => !value.chars().any(char::is_control),
         Dimension::Bot => ["true", "false"].contains(&&*value),
     };
     if is_value && value.len() <= ClickClass::MAX_VALUE {
@@ -78,6 +81,7 @@ mod tests {
             (Dimension::Browser, "Samsung Internet", "Samsung Internet"),
             (Dimension::Os, "iOS", "iOS"),
             (Dimension::Device, "tv", "tv"),
+            (Dimension::Rule, "spring/1", "spring/1"),
             (Dimension::Bot, "true", "true"),
         ] {
             let expected = Ok((dimension, Some(value.to_owned())));
@@ -104,6 +108,7 @@ mod tests {
             (Dimension::Browser, "firefox/145", "browser=Firefox"),
             (Dimension::Os, "CP/M", "os=Android"),
             (Dimension::Device, "fridge", "device=phone"),
+            (Dimension::Rule, "spring\n", "rule=spring/1"),
             (Dimension::Bot, "yes", "bot=false"),
         ] {
             let refused = filter(dimension, raw).unwrap_err().to_string();
@@ -115,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_filter_or_refused(raw in ".{0,300}", dimension in 0..6_usize) {
+        fn any_text_is_a_filter_or_refused(raw in ".{0,300}", dimension in 0..Dimension::COUNT) {
             let dimension = Dimension::ALL[dimension];
             if let Ok((_, Some(value))) = filter(dimension, &raw) {
                 let class = ClickClass::unknown().with(dimension, Some(&value));

@@ -10,6 +10,7 @@
 //! | `last_class` | keeps the class of a connection's last click |
 //! | `memo` | keeps answers in bounded tables |
 //! | `budget` | bounds the work for headers that are new |
+//! | `daily_key` | the key by which a visitor is known again on the same day |
 //!
 //! A [`Classifier`] belongs to a worker. For an agent or a referrer that it met before, it finds the class by the bytes and
 //! allocates nothing; for the same headers as in the last request of a connection it only compares them. The bytes themselves are
@@ -20,10 +21,11 @@
 //! which one address gets a quarter. Past it a header is not known, unless its plain words say that it is a bot's, and it
 //! takes no room in the tables: a stranger cannot push out what others send.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use metrics::{Counter, counter};
 
+use crate::domain::rules::AgentFacts;
 use crate::domain::{ClickClass, PasswordMark, public_suffix};
 use crate::telemetry::metrics::{CLASSES_COMPUTED, CLASSES_UNKNOWN};
 
@@ -31,16 +33,17 @@ mod agents;
 mod bots;
 mod budget;
 mod countries;
+mod daily_key;
 mod filter;
 mod last_class;
 mod memo;
 mod referrer;
 
 use agents::{Agent, UserAgents};
-use bots::Bots;
 pub use budget::AddressOf;
 use budget::Budget;
 pub use countries::{Countries, CountriesError};
+pub use daily_key::DailyKeys;
 pub use filter::{InvalidFilter, filter};
 pub use last_class::LastClass;
 use memo::{Limit, Memo};
@@ -68,6 +71,8 @@ pub struct Visitor<'a> {
     pub agent: Option<&'a [u8]>,
     /// The value of `Referer`.
     pub referrer: Option<&'a [u8]>,
+    /// The value of `Accept-Language`.
+    pub languages: Option<&'a [u8]>,
     /// The query of its request, which a link may add to its target's.
     pub query: Option<&'a str>,
     /// Whether a browser only loads ahead what a person may visit later.
@@ -94,11 +99,13 @@ pub struct VisitorConnection<'a> {
 pub struct Analytics {
     agents: UserAgents,
     countries: Countries,
+    /// Whether classes of clicks are kept.
+    are_kept: bool,
 }
 
-/// Finds the classes of clicks for one worker; cheap to clone.
+/// Finds the classes of clicks for one worker, and what rules ask of visitors; cheap to clone.
 #[derive(Clone)]
-pub struct Classifier(Option<Arc<OfWorker>>);
+pub struct Classifier(Arc<OfWorker>);
 
 struct OfWorker {
     analytics: Analytics,
@@ -124,33 +131,31 @@ impl Analytics {
     #[must_use]
     pub fn new(countries: Countries) -> Self {
         public_suffix::prepare();
+        let analytics = Self {
+            are_kept: true,
+            ..Self::off(countries)
+        };
+        analytics.agents.prepare();
+        analytics
+    }
+
+    /// Where no classes are kept: the patterns are compiled once a rule asks for an agent.
+    #[must_use]
+    pub fn off(countries: Countries) -> Self {
         Self {
             agents: UserAgents::new(),
             countries,
+            are_kept: false,
         }
     }
 }
 
-/// Whether an agent is a known bot's, whatever is kept of visitors. A visitor without an agent may be a person's own program.
-#[must_use]
-pub fn is_known_bot(agent: Option<&[u8]>) -> bool {
-    static BOTS: LazyLock<Bots> = LazyLock::new(Bots::new);
-    let agent = agents::cut(agent.unwrap_or_default());
-    agent.is_some_and(|agent| BOTS.has(agent))
-}
-
 impl Classifier {
-    /// One that notes no classes.
-    #[must_use]
-    pub fn off() -> Self {
-        Self(None)
-    }
-
     /// For one worker.
     #[must_use]
     pub fn new(analytics: &Analytics) -> Self {
         let unknown = |reason| counter!(CLASSES_UNKNOWN, "reason" => reason);
-        Self(Some(Arc::new(OfWorker {
+        Self(Arc::new(OfWorker {
             analytics: analytics.clone(),
             unknown: Arc::new(ClickClass::unknown()),
             memos: Mutex::new(Memos {
@@ -163,13 +168,39 @@ impl Classifier {
             out_of_bounds: unknown("bound"),
             over_budget: unknown("budget"),
             opted_out: unknown("opt_out"),
-        })))
+        }))
     }
 
     /// The class of a click; `None` if classes are not kept.
     #[must_use]
     pub fn class_of(&self, visitor: &Visitor<'_>) -> Option<Arc<ClickClass>> {
-        self.0.as_ref().map(|worker| worker.class_of(visitor))
+        let are_kept = self.0.analytics.are_kept;
+        are_kept.then(|| self.0.class_of(visitor))
+    }
+
+    /// What a visitor's agent says, for rules of links.
+    #[must_use]
+    pub fn agent_of(&self, visitor: &Visitor<'_>) -> AgentFacts {
+        let mut memos = (self.0.memos.lock()).unwrap_or_else(PoisonError::into_inner);
+        let agent = visitor.agent.unwrap_or_default();
+        let found = self.0.agent(&mut memos, agent, visitor.address);
+        let Some(Ok(agent) | Err(agent)) = found else {
+            return AgentFacts::default();
+        };
+        AgentFacts {
+            device: agent.device,
+            os: agent.os,
+            browser: agent.browser,
+            is_bot: agent.is_bot,
+        }
+    }
+
+    /// The country of a visitor's address, if countries are known.
+    #[must_use]
+    pub fn country_of(&self, visitor: &Visitor<'_>) -> Option<[u8; 2]> {
+        let countries = &self.0.analytics.countries;
+        countries.version()?;
+        countries.of(&(visitor.address)())
     }
 }
 
@@ -297,6 +328,7 @@ fn class((agent, referrer, country): &ClassKey) -> ClickClass {
         agent.browser,
         agent.os,
         agent.device,
+        None,
         bot,
     ])
 }

@@ -15,6 +15,7 @@ fn visitor<'a>(agent: &'a [u8], referrer: &'a [u8]) -> Visitor<'a> {
         address: &|| "192.0.2.1".to_owned(),
         agent: Some(agent),
         referrer: Some(referrer),
+        languages: None,
         query: None,
         is_speculative: false,
         opts_out: false,
@@ -29,7 +30,15 @@ fn visitors_with_the_same_headers_share_one_class() {
     let visitor = visitor(FIREFOX, b"https://www.example.com/path?query");
     let class = classifier.class_of(&visitor).unwrap();
     let values = Dimension::ALL.map(|dimension| class.value(dimension));
-    let expected = ["example.com", "", "Firefox", "Linux", "desktop", "false"];
+    let expected = [
+        "example.com",
+        "",
+        "Firefox",
+        "Linux",
+        "desktop",
+        "",
+        "false",
+    ];
     assert_eq!(values.map(Option::unwrap_or_default), expected);
     assert!(Arc::ptr_eq(&class, &classifier.class_of(&visitor).unwrap()));
 }
@@ -97,7 +106,7 @@ fn one_who_makes_up_agents_makes_none_of_others_unknown() {
     ));
     let new = format!("{known} new");
     assert!(is_browser(&class_at(&classifier, "192.0.2.1", &new)));
-    let kept = classifier.0.as_ref().unwrap().memos.lock().unwrap();
+    let kept = classifier.0.memos.lock().unwrap();
     assert!(kept.agents.len() < 2_000, "{}", kept.agents.len());
 }
 
@@ -154,7 +163,7 @@ fn a_class_past_the_budget_is_not_that_of_the_connections_next_request() {
         let visitor = over(&last_class, visitor(agent.as_bytes(), b""));
         let class = classifier.class_of(&visitor).unwrap();
         let kept = last_class.get([agent.as_bytes(), b"", b""], None);
-        let mut memos = classifier.0.as_ref().unwrap().memos.lock().unwrap();
+        let mut memos = classifier.0.memos.lock().unwrap();
         let is_whole = memos.agents.get(agent.as_bytes(), agent.len()).is_some();
         assert_eq!(kept, is_whole.then_some(class));
         is_past |= !is_whole;
@@ -186,5 +195,8 @@ fn another_file_of_countries_is_used_by_the_next_request_of_a_connection() {
 
 #[test]
 fn no_classes_are_noted_where_that_is_switched_off() {
-    assert_eq!(Classifier::off().class_of(&visitor(FIREFOX, b"")), None);
+    assert_eq!(
+        Classifier::new(&Analytics::off(Countries::default())).class_of(&visitor(FIREFOX, b"")),
+        None
+    );
 }

@@ -23,8 +23,9 @@ pub(super) struct BreakdownParameters {
     /// Only links that have exactly this tag; only for all your links.
     #[param(max_length = 50)]
     pub(super) tag: Option<String>,
-    /// What there is a row for: `referrer`, `country`, `browser`, `os`, `device` or `bot`. Of a referrer its registrable
-    /// host is kept: `example.co.uk` of `news.example.co.uk`.
+    /// What there is a row for: `referrer`, `country`, `browser`, `os`, `device`, `rule` or `bot`. Of a referrer its registrable
+    /// host is kept: `example.co.uk` of `news.example.co.uk`. A rule is there by its name or number, and of a split with `/` and the name
+    /// or number of its target: `2`, `spring/1`; `null` is for clicks of no rule.
     #[param(schema_with = words::dimension)]
     by: Option<String>,
     /// The first date, or an RFC 3339 timestamp in the first day. Unless given, 30 days before the end.
@@ -56,6 +57,9 @@ pub(super) struct BreakdownParameters {
     /// Only clicks with this kind of device: `desktop`, `phone`, `tablet`, `tv` or `console`.
     #[param(schema_with = words::device, example = "phone")]
     device: Option<String>,
+    /// Only clicks of this rule of a link, by its name or number, and of a split's target: `spring/1`. An empty value: of no rule.
+    #[param(max_length = 253, example = "spring/1")]
+    rule: Option<String>,
     /// Only clicks of known bots, `true`, or of others, `false`.
     #[param(schema_with = words::bot, example = "false")]
     bot: Option<String>,
@@ -69,7 +73,7 @@ impl BreakdownParameters {
             .as_deref()
             .map_or(Some(Dimension::Referrer), Dimension::parse);
         let by = by.ok_or_else(|| {
-            invalid("by: must be referrer, country, browser, os, device or bot, such as by=country")
+            invalid("by: must be referrer, country, browser, os, device, rule or bot, such as by=country")
         })?;
         let limit = self.limit.as_deref().map_or(Ok(LIMIT), str::parse);
         let limit = limit.ok().filter(|limit| (1..=MAX_ROWS).contains(limit));
@@ -94,6 +98,7 @@ impl BreakdownParameters {
             self.browser,
             self.os,
             self.device,
+            self.rule,
             self.bot,
         ];
         let mut filters = Vec::new();

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::domain::rules::MAX_JSON;
 use crate::domain::{LinkRequest, OwnHost};
 use crate::http::paths::is_reserved;
 use crate::http::{ApiError, parse_object};
@@ -16,9 +17,9 @@ use crate::wire::BulkObject;
 /// Links of one call at most.
 const MAX_LINKS: usize = MAX_BULK as usize;
 
-/// Bytes of one link: all of its fields take less with every character escaped. Its text is parsed as a whole, and values
+/// Bytes of one link: all of its fields but the rules take less than 64 KiB with every character escaped. Its text is parsed as a whole, and values
 /// take more memory than their text.
-const MAX_OBJECT: usize = 64 * 1024;
+const MAX_OBJECT: usize = 64 * 1024 + 2 * MAX_JSON;
 
 /// The refusal of a body that is no array and is not said to be anything else: perhaps a table, by a client that names no
 /// kind or its own.

@@ -150,6 +150,11 @@ mod tests {
             FieldValue::Moment(_) => Just(Value::from("2027-01-31T17:00:00Z")).boxed(),
             FieldValue::Limit(_) => (1..9_u64).prop_map(Value::from).boxed(),
             FieldValue::Flag(_) => any::<bool>().prop_map(Value::from).boxed(),
+            FieldValue::Rules(_) => select(vec![
+                json!([{"target_url": "https://a.example/"}]),
+                json!([{"name": "b", "target_url": "https://b.example/", "when": {"device": "tv"}}]),
+            ])
+            .boxed(),
             FieldValue::Count(_) | FieldValue::Ignored(_) => {
                 panic!("{} is in no patch", field.name)
             }

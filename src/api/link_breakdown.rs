@@ -15,7 +15,7 @@ use crate::links::LinkService;
 
 /// Who followed one of your links?
 ///
-/// Clicks by referrer, country, browser, system, device or bot; filters combine. Of visitors nothing else is kept, and of some
+/// Clicks by referrer, country, browser, system, device, rule or bot; filters combine. Of visitors nothing else is kept, and of some
 /// not even that: those have the value `null`. A click is in the series at once, and in a row within 2 s; later if the database is
 /// busy. Clicks from before visitor classes were recorded are not included. Clicks that another service counted have the referrer
 /// `imported`, belong to the quarter of an hour in which the link was imported, and do not count as people. Days older than
@@ -27,7 +27,7 @@ use crate::links::LinkService;
         (status = 200, description = "The breakdown", body = BreakdownBody),
         (status = 404, description = "No link of yours has this code", body = ErrorBody, example = json!({"detail": "URL not found"})),
         (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
-            ("by" = (value = json!({"detail": "by: must be referrer, country, browser, os, device or bot, such as by=country"}))),
+            ("by" = (value = json!({"detail": "by: must be referrer, country, browser, os, device, rule or bot, such as by=country"}))),
             ("limit" = (value = json!({"detail": "limit: must be 1 to 1000, such as limit=10"}))),
         )),
         TakesQuery, NeedsToken, NeedsDatabase,

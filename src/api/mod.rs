@@ -13,6 +13,7 @@ use axum::{Extension, Router};
 use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::{BaseUrl, Guards};
+use crate::domain::rules::MAX_JSON;
 use crate::http::paths::METRICS;
 use crate::http::{
     self, Admission, BodyLimits, TrustedProxies, refuse_cross_origin, with_admission,
@@ -144,9 +145,9 @@ fn routes(
         .route("/auth/login", post(login::login))
         .route("/report", post(report::report))
         .route_layer(from_fn_with_state(own_origin, refuse_cross_origin));
-    // JSON may escape each letter of a note as several bytes.
+    // JSON may escape each letter of a note, and of its rules, as several bytes.
     let of_link = Extension(BodyLimits {
-        bytes: 3 * guards.max_body_bytes,
+        bytes: 3 * guards.max_body_bytes + 2 * MAX_JSON,
         timeout: guards.body_timeout,
     });
     let routes = Router::new()

@@ -27,6 +27,9 @@ pub(super) struct StatsBody {
         max_length = 2048
     )]
     target_url: Option<String>,
+    /// How many rules lead some visitors elsewhere; 0 if the target is hidden.
+    #[schema(example = 0, maximum = 20)]
+    rules: usize,
     /// Exact number of answered redirects.
     #[schema(example = 42)]
     clicks: u64,
@@ -61,6 +64,7 @@ pub(super) async fn stats(
     let body = StatsBody {
         short_code: code.as_str().to_owned(),
         target_url: stats.target.map(|target| target.as_str().to_owned()),
+        rules: stats.rules,
         clicks: stats.clicks,
         total: stats.clicks,
     };

@@ -27,7 +27,7 @@ use crate::redirect::{LinkPasswords, Redirect, RedirectError, Redirected};
     reason = "it only describes the responses in the OpenAPI document"
 )]
 pub(super) enum RedirectResponses {
-    /// The link's target; of a link that has not started, has expired or is used up its `fallback_url`, if it has one: then nothing is
+    /// The link's target, or that of the first of its rules whose conditions the visitor meets; of a link that has not started, has expired or is used up its `fallback_url`, if it has one: then nothing is
     /// counted. If search engines are asked not to list the link, with `X-Robots-Tag: noindex`
     #[response(status = 302, headers(
         ("Location" = String, description = "Where the link leads, as a URI (RFC 3986): its `target_url`, with an international host in punycode and with every character that a URI must not contain percent-encoded; if the link forwards queries, with the visitor's query. At most 8192 bytes"),
@@ -218,7 +218,8 @@ pub(super) enum TakesForm {
 
 /// See where a link leads.
 ///
-/// The response is that of a visit, and nothing is counted.
+/// The response is that of a visit, and nothing is counted. No rule of the link is followed: the response has its `target_url`, and the
+/// header `Link-Rules` with the number of its rules, if it has any.
 #[utoipa::path(
     head,
     path = "/urls/r/{short_code}",
@@ -265,7 +266,8 @@ pub(super) async fn visit_shared(
 
 /// See where a link leads, at the address that people share.
 ///
-/// The response is that of a visit, and nothing is counted.
+/// The response is that of a visit, and nothing is counted. No rule of the link is followed: the response has its `target_url`, and the
+/// header `Link-Rules` with the number of its rules, if it has any.
 #[utoipa::path(
     head,
     path = "/{short_code}",

@@ -41,6 +41,7 @@ words! {
         Browser = "browser",
         Os = "os",
         Device = "device",
+        Rule = "rule",
         Bot = "bot",
     }
 

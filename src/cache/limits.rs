@@ -69,7 +69,8 @@ impl CacheLimits {
         let fallback = link.fallback();
         let fallback = fallback.map_or(0, |fallback| fallback.as_str().len());
         let bytes = LINK_OVERHEAD + code.as_str().len() + link.location.as_str().len();
-        let bytes = bytes + rare + fallback;
+        let rules = link.rules().map_or(0, |rules| rules.bytes());
+        let bytes = bytes + rare + fallback + rules;
         let share = self
             .links
             .map_or(0, |links| self.link_memory() / links.max(1));

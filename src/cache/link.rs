@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::rules::CachedRules;
 use crate::domain::{
     Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, PasswordMark,
     PoolId, RedirectOptions, RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
@@ -45,6 +46,8 @@ pub struct RareParts {
     pub pool: Option<PoolId>,
     /// The password that visitors need.
     pub password: Option<PasswordMark>,
+    /// Where some visitors are sent instead of to the target.
+    pub rules: Option<Arc<CachedRules>>,
 }
 
 impl RareParts {
@@ -125,6 +128,10 @@ impl CachedLink {
                     .map(Arc::new),
                 pool: link.pool,
                 password: link.password,
+                rules: link
+                    .rules
+                    .as_ref()
+                    .map(|rules| Arc::new(CachedRules::new(rules))),
             }
             .boxed(),
         }
@@ -147,6 +154,12 @@ impl CachedLink {
     pub fn is_open_with(&self, given: Option<PasswordMark>) -> bool {
         let rare = self.rare.as_ref();
         rare.is_none_or(|rare| rare.password.is_none() || rare.password == given)
+    }
+
+    /// Its rules, if it has any.
+    #[must_use]
+    pub fn rules(&self) -> Option<&Arc<CachedRules>> {
+        self.rare.as_ref()?.rules.as_ref()
     }
 
     /// The clock is read only for links that have a start or an end.

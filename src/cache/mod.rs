@@ -14,6 +14,7 @@
 //! | file | what it has |
 //! | --- | --- |
 //! | `link_cache` | [`LinkCache`]: the tiers put together, and the changes that they follow |
+//! | `rules` | the rules of a link, ready to decide |
 //! | `link`, `limits`, `cursor`, `version` | the values that the tiers share |
 //! | `l1`, `l2`, `redis_tier` | the tiers |
 //! | `lookup_batcher` | look-ups in Redis, gathered into one round trip |
@@ -32,6 +33,7 @@ mod link;
 mod link_cache;
 mod lookup_batcher;
 mod redis_tier;
+mod rules;
 mod stored_link;
 mod unannounced;
 mod version;
@@ -41,3 +43,4 @@ pub use limits::CacheLimits;
 pub use link::CachedLink;
 pub use link_cache::{BeforeReading, CacheError, ChangeNote, LinkCache, Resolved, Source};
 pub use lookup_batcher::LookupBatcher;
+pub use rules::{CachedLeads, CachedRules};

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::link::{CachedLink, LinkEnd, RareParts, UsedUp};
+use super::rules::CachedRules;
 use crate::domain::{
     LinkId, Location, PasswordMark, PoolId, RedirectOptions, RemovalStatus, Shard, Timestamp,
     UserId,
 };
 
-/// `generation id owner flags end location`, and of a link with a start, a fallback, a pool or a password `start fallback pool mark`, too. The generation is included
+/// `generation id owner flags end location`, and of a link with a start, a fallback, a pool, a password or rules `start fallback pool mark`, too, and of one with rules
+/// their JSON. The generation is included
 /// because a Redis that was away, or was rolled back, may bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451),
 /// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`, and so is the start; a missing fallback, pool or mark is `-`.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
@@ -35,6 +37,9 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
         let mark = rare.password.map(|mark| mark.number().to_string());
         let mark = mark.as_deref().unwrap_or("-");
         stored.extend([" ", start, " ", fallback, " ", pool, " ", mark]);
+        if let Some(rules) = &rare.rules {
+            stored.extend([" ", rules.as_json()]);
+        }
     }
     stored
 }
@@ -52,7 +57,7 @@ fn moment(field: &str) -> Result<Option<Timestamp>, Invalid> {
     Ok(Some(moment))
 }
 
-/// `start fallback pool mark`, of a link that has one of them.
+/// `start fallback pool mark`, of a link that has one of them, and the JSON of its rules.
 fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareParts>> {
     let start = moment(fields.next()?).ok()?;
     let fallback = match fields.next()? {
@@ -67,11 +72,16 @@ fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareP
         "-" => None,
         mark => Some(PasswordMark::from_number(mark.parse().ok()?)),
     };
+    let rules = match fields.next() {
+        None => None,
+        Some(json) => Some(CachedRules::parse(json)?),
+    };
     let parts = RareParts {
         start,
         fallback: fallback.map(Arc::new),
         pool,
         password,
+        rules,
     };
     parts.boxed()
 }
@@ -81,7 +91,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
     let mut fields = stored
         .strip_prefix(generation)?
         .strip_prefix(' ')?
-        .splitn(9, ' ');
+        .splitn(10, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;
     let owner = UserId(fields.next()?.parse().ok()?);
     let flags = fields.next()?;
@@ -119,6 +129,7 @@ pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<Cac
 mod tests {
     use proptest::option;
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
     use crate::domain::TargetUrl;
@@ -137,8 +148,11 @@ mod tests {
             fallback in option::of("[!-~]{0,50}"),
             pool in option::of(0..i64::MAX),
             mark in option::of(any::<u64>()),
+            name in option::of("[a-z][a-z 0-9]{0,9}[a-z]"),
         ) {
             let location = |path: String| TargetUrl::from_stored(&format!("https://example.com/{path}")).location();
+            let rules = name.map(|name| json!([{"name": name, "target_url": "https://example.net/a b"}]));
+            let rules = rules.and_then(|rules| CachedRules::parse(&rules.to_string()));
             let link = CachedLink {
                 id: LinkId::parse(id).unwrap(),
                 owner: UserId(owner),
@@ -154,6 +168,7 @@ mod tests {
                     fallback: fallback.map(location).map(Arc::new),
                     pool: pool.and_then(PoolId::parse),
                     password: mark.map(PasswordMark::from_number),
+                    rules,
                 }
                 .boxed(),
             };

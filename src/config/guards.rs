@@ -80,7 +80,8 @@ pub struct Guards {
     )]
     #[arg(default_value = "10", value_parser = seconds(1..=3_600))]
     pub body_timeout: Duration,
-    /// Largest body of a request; a larger body is answered 413. A link, as JSON or as a form, may be three times as large.
+    /// Largest body of a request; a larger body is answered 413. A link, as JSON or as a form, may be three times as large, and its
+    /// rules may take 128 KiB more.
     #[arg(long, env = "MAX_BODY_BYTES", value_name = "BYTES")]
     #[arg(default_value = "16384", value_parser = number(1_024..=1_048_576_usize))]
     pub max_body_bytes: usize,

@@ -1,6 +1,8 @@
 //! What administrators see: links, accounts, reports, and what was done.
 
-use super::{EmailAddress, RemovalStatus, SearchText, ShortCode, TargetUrl, Timestamp, UserId};
+use super::{
+    EmailAddress, RemovalStatus, Rules, SearchText, ShortCode, TargetUrl, Timestamp, UserId,
+};
 
 /// A part of a list by falling numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +70,8 @@ pub struct SeenLink {
     pub target: TargetUrl,
     /// Where visitors are sent while it is not followed, if its owner chose something.
     pub fallback: Option<TargetUrl>,
+    /// Where some visitors are sent, if its owner chose something.
+    pub rules: Option<Rules>,
     /// Whose it is.
     pub owner: UserId,
     /// The address that it was made from, as long as that is kept.
@@ -110,6 +114,8 @@ pub struct Report {
     pub target: TargetUrl,
     /// Where visitors are sent while it is not followed, if its owner chose something.
     pub fallback: Option<TargetUrl>,
+    /// Where some visitors are sent, if its owner chose something.
+    pub rules: Option<Rules>,
     /// Whether the link is removed by now.
     pub removed: Option<RemovalStatus>,
     /// Why it was reported.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::leb128::{put_number, take_number};
 
-/// One of the six properties of a click.
+/// One of the properties of a click.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dimension {
     /// The registrable host of the page that has the link; [`Dimension::OTHER`] past what a link has room for.
@@ -17,20 +17,26 @@ pub enum Dimension {
     Os,
     /// `desktop`, `phone`, `tablet`, `tv` or `console`.
     Device,
+    /// The rule of the link that decided, by its name or number, and of a split its target: `2`, `spring/1`.
+    Rule,
     /// Whether it is a known bot: `true` or `false`.
     Bot,
 }
 
 impl Dimension {
     /// All of them, in the order in which a class has them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Referrer,
         Self::Country,
         Self::Browser,
         Self::Os,
         Self::Device,
+        Self::Rule,
         Self::Bot,
     ];
+
+    /// How many there are.
+    pub const COUNT: usize = 7;
 
     /// The value of referrers for which a link has no more room.
     pub const OTHER: &str = "other";
@@ -47,6 +53,7 @@ impl Dimension {
             Self::Browser => "browser",
             Self::Os => "os",
             Self::Device => "device",
+            Self::Rule => "rule",
             Self::Bot => "bot",
         }
     }
@@ -86,7 +93,7 @@ impl ClickClass {
     /// The class with these values, in the order of [`Dimension::ALL`]. One that is empty, too long, or has control characters is
     /// not known.
     #[must_use]
-    pub fn of(values: [Option<&str>; 6]) -> Self {
+    pub fn of(values: [Option<&str>; Dimension::COUNT]) -> Self {
         let values = values.map(|value| value.filter(|value| is_value(value)).unwrap_or_default());
         let mut packed = Vec::with_capacity(values.map(packed_len).iter().sum());
         for value in values {
@@ -147,14 +154,14 @@ impl ClickClass {
     #[must_use]
     pub fn of_packed(packed: &[u8]) -> Option<Self> {
         let mut rest = packed;
-        let mut values = [None; 6];
+        let mut values = [None; Dimension::COUNT];
         for value in &mut values {
             *value = Some(str::from_utf8(take_value(&mut rest)?).ok()?);
         }
         Some(Self::of(values))
     }
 
-    fn values(&self) -> [Option<&str>; 6] {
+    fn values(&self) -> [Option<&str>; Dimension::COUNT] {
         Dimension::ALL.map(|dimension| self.value(dimension))
     }
 
@@ -264,6 +271,6 @@ mod tests {
             assert_eq!(ClickClass::of_packed(packed).as_ref(), Some(class));
         }
         assert_eq!(ClickClass::take_packed(&mut rest), None);
-        assert_eq!(ClickClass::of_packed(&[1, 0xff, 0, 0, 0, 0, 0]), None);
+        assert_eq!(ClickClass::of_packed(&[1, 0xff, 0, 0, 0, 0, 0, 0]), None);
     }
 }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::{
     CustomCode, LinkPassword, LinkProperties, LinkState, LinkTime, NotFollowed, PasswordMark,
-    PoolId, RemovalStatus, ShortCode, TargetUrl, Timestamp, UserId,
+    PoolId, RemovalStatus, Rules, ShortCode, TargetUrl, Timestamp, UserId,
 };
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
@@ -176,6 +176,8 @@ pub struct LinkTarget {
     pub pool: Option<PoolId>,
     /// What tells its password from others, if it has one.
     pub password: Option<PasswordMark>,
+    /// Where some visitors are sent instead of to the target.
+    pub rules: Option<Rules>,
 }
 
 impl LinkTarget {
@@ -194,6 +196,7 @@ impl LinkTarget {
             fallback: None,
             pool: None,
             password: None,
+            rules: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an owner may set of a link, and change later.
 
 use super::{
-    FieldEdit, InvalidProperty, LinkPassword, MaxClicks, PasswordHash, PrivateNote, Tags,
+    FieldEdit, InvalidProperty, LinkPassword, MaxClicks, PasswordHash, PrivateNote, Rules, Tags,
     TargetUrl, Timestamp, Title,
 };
 
@@ -32,6 +32,8 @@ pub struct LinkProperties {
     pub noindex: bool,
     /// The hash of the password that visitors need.
     pub password: Option<PasswordHash>,
+    /// Where some visitors are sent instead of to the target.
+    pub rules: Option<Rules>,
 }
 
 impl LinkProperties {
@@ -51,6 +53,7 @@ impl LinkProperties {
             note: None,
             noindex: false,
             password: None,
+            rules: None,
         }
     }
 
@@ -82,6 +85,7 @@ impl LinkProperties {
             note,
             noindex,
             password,
+            rules,
         } = self;
         let target = target.as_str();
         let title = title.as_ref().map_or("", Title::as_str);
@@ -91,7 +95,8 @@ impl LinkProperties {
         let fallback = fallback.as_ref().map_or("", TargetUrl::as_str);
         let note = note.as_ref().map_or("", PrivateNote::as_str);
         let hash = password.as_ref().map_or("", PasswordHash::expose);
-        let texts = format!("{target}\0{title}\0{tags}\0{fallback}\0{note}\0{hash}");
+        let rules = rules.as_ref().map_or("", Rules::as_json);
+        let texts = format!("{target}\0{title}\0{tags}\0{fallback}\0{note}\0{hash}\0{rules}");
         let flags = format!("{is_active}\0{forward_query}\0{noindex}");
         format!("{texts}\0{flags}\0{start:?}\0{end:?}\0{max:?}").into()
     }
@@ -126,6 +131,8 @@ pub struct LinkEdit {
     pub password: FieldEdit<PasswordHash>,
     /// A new password, which becomes `password` once it is hashed.
     pub new_password: Option<LinkPassword>,
+    /// Other rules, or no rules.
+    pub rules: FieldEdit<Rules>,
 }
 
 impl LinkEdit {
@@ -151,6 +158,7 @@ impl LinkEdit {
             note: edit.note.apply(to.note.as_ref()),
             noindex: edit.noindex.unwrap_or(to.noindex),
             password: edit.password.apply(to.password.as_ref()),
+            rules: edit.rules.apply(to.rules.as_ref()),
         };
         properties.checked()
     }
@@ -212,6 +220,7 @@ pub(crate) fn any_properties(
                 note: note.and_then(|note| PrivateNote::parse(&note).unwrap()),
                 noindex: flags.2,
                 password,
+                rules: None,
             }
         },
     )

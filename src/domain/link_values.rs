@@ -44,6 +44,11 @@ pub enum InvalidProperty {
     /// A start that is not before the end.
     #[error("starts_at: must be before expires_at")]
     StartsAfterEnd,
+    /// The rule at this place asks for a country, and the service knows no countries.
+    #[error(
+        "rules[{0}].when.country: needs a file of countries, which this service does not have (GEOIP_DATABASE)"
+    )]
+    CountriesUnknown(usize),
 }
 
 /// A link's name: 1 to 200 characters, without control characters.

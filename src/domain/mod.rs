@@ -3,6 +3,7 @@
 //! Nothing here does input or output. Each file has a type, its parser, and the sentence that a client reads when the
 //! parser refuses.
 
+pub mod agent_words;
 mod api_key;
 mod audit;
 mod blocklist;
@@ -29,6 +30,7 @@ pub mod public_suffix;
 mod reason;
 mod registration;
 mod removal;
+pub mod rules;
 mod search;
 mod search_text;
 mod series_range;
@@ -73,6 +75,7 @@ pub use registration::{Registration, RegistrationRefused};
 pub use removal::{
     AddressRange, InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
 };
+pub use rules::Rules;
 pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag};
 pub use search_text::{InvalidSearchText, SearchText, TextFinder};
 pub use series_range::{InvalidRange, RangeQuery, SeriesRange, Tally};

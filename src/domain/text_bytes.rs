@@ -1,6 +1,8 @@
 //! How many bytes the texts of a link take: most of what the database keeps of it.
 
-use super::{FieldEdit, LinkEdit, LinkProperties, PrivateNote, TagEdit, Tags, TargetUrl, Title};
+use super::{
+    FieldEdit, LinkEdit, LinkProperties, PrivateNote, Rules, TagEdit, Tags, TargetUrl, Title,
+};
 
 /// Bytes of a hash of a password that is made here.
 const OWN_HASH_BYTES: u64 = 97;
@@ -15,7 +17,7 @@ impl LinkProperties {
             .password
             .as_ref()
             .map_or(0, |hash| hash.expose().len() as u64);
-        sum(targets, title, Some(&self.tags), note) + hash
+        sum(targets, title, Some(&self.tags), note) + hash + of_rules(self.rules.as_ref())
     }
 }
 
@@ -34,8 +36,12 @@ impl LinkEdit {
             (_, Some(_)) => OWN_HASH_BYTES,
             _ => 0,
         };
-        sum(targets, title, tags, note) + hash
+        sum(targets, title, tags, note) + hash + of_rules(self.rules.as_given())
     }
+}
+
+fn of_rules(rules: Option<&Rules>) -> u64 {
+    rules.map_or(0, |rules| rules.as_json().len()) as u64
 }
 
 fn sum(

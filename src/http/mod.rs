@@ -40,6 +40,7 @@ pub use fallback::{catch_panic, method_not_allowed, not_found};
 pub use html::{HTML, accepts_html, prefers_html, ranked};
 pub use json::{JSON, Json, json_line};
 pub use live::{MayListen, Unending, live_events};
+pub use redirects::LINK_RULES;
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
 pub use same_origin::{is_same_origin, refuse_cross_origin};
 pub use security_headers::{security_header_lines, with_security_headers};

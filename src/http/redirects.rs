@@ -10,9 +10,18 @@ use crate::redirect::{Fallback, Redirected};
 /// Asks search engines not to list a short link.
 pub(super) const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
+/// How many rules a link has, where a response follows none of them.
+pub const LINK_RULES: &str = "link-rules";
+
 impl IntoResponse for Redirected {
     fn into_response(self) -> Response {
-        found(self.location(), "private, no-store", self.noindex())
+        let mut response = found(self.location(), "private, no-store", self.noindex());
+        let rules = self.rules_left_out();
+        if rules > 0 {
+            let name = HeaderName::from_static(LINK_RULES);
+            response.headers_mut().insert(name, rules.into());
+        }
+        response
     }
 }
 

@@ -12,6 +12,8 @@ pub struct VisitorHeaders<'a> {
     agent: Option<&'a [u8]>,
     referrer: Option<&'a [u8]>,
     forwarded_for: ForwardedFor<'a>,
+    /// The first `Accept-Language`.
+    languages: Option<&'a [u8]>,
     is_speculative: bool,
     opts_out: bool,
 }
@@ -76,6 +78,7 @@ impl<'a> VisitorHeaders<'a> {
                     _ => ForwardedFor::Lines,
                 }
             }
+            15 if is("accept-language") => self.languages = self.languages.or(Some(value)),
             _ => {}
         }
     }
@@ -97,6 +100,7 @@ impl<'a> VisitorHeaders<'a> {
             address,
             agent: self.agent,
             referrer: self.referrer,
+            languages: self.languages,
             query,
             is_speculative: self.is_speculative,
             opts_out: self.opts_out,

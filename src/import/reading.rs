@@ -8,7 +8,7 @@ use super::record::{Cell, Record};
 use crate::domain::{
     CustomCode, FieldEdit, LinkRequest, MaxClicks, OwnHost, StartingClicks, Timestamp,
 };
-use crate::wire::{DocumentKind, LinkFields, SecretText, Value};
+use crate::wire::{DocumentKind, LinkFields, RulesJson, SecretText, Value};
 
 /// An entry as a link.
 #[derive(Debug)]
@@ -218,6 +218,7 @@ impl<'a> Reading<'a> {
                 );
             }
             Value::Flag(value) => set(value, self.flag(name, names)),
+            Value::Rules(value) => set(value, self.rules(name, names)),
             Value::Ignored(_) => {}
         }
         self.link.fields = fields;
@@ -236,6 +237,19 @@ impl<'a> Reading<'a> {
             let text = record.text(names);
             let text = text.map_err(|_| format!("{column}: cannot be read as a text"))?;
             Ok(text.map(|text| SecretText::new(text.into_owned())))
+        })
+    }
+
+    /// A list in JSON, or its text in a table.
+    fn rules(&mut self, column: &'static str, names: &[&str]) -> Option<RulesJson> {
+        self.take(column, names, |record, names| match record.find(names) {
+            Some((_, Cell::Value(list))) if !list.is_string() => Ok(Some(RulesJson(list.clone()))),
+            _ => {
+                let text = record.text(names)?;
+                let list = text.map(|text| text.parse());
+                list.transpose()
+                    .map_err(|why: String| format!("{column}: {why}"))
+            }
         })
     }
 

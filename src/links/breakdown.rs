@@ -1,4 +1,4 @@
-//! Who followed links: clicks by referrer, country, browser, system, device, or bot.
+//! Who followed links: clicks by referrer, country, browser, system, device, rule, or bot.
 
 use std::time::Duration;
 

@@ -81,6 +81,7 @@ impl LinkService {
             if let Some(field) = refused.get(&place) {
                 return Err(LinkError::TargetRefused(field));
             }
+            self.check_countries(request.properties.rules.as_ref())?;
             if request.has_ended(now) {
                 return Err(LinkError::EndsInPast);
             }
@@ -153,6 +154,8 @@ impl LinkService {
         for (place, request) in requests.iter().copied().enumerate() {
             if let Some(field) = refused.get(&place) {
                 outcomes[place] = Err(LinkError::TargetRefused(field));
+            } else if let Err(unknown) = self.check_countries(request.properties.rules.as_ref()) {
+                outcomes[place] = Err(unknown);
             } else if request.has_ended(now) {
                 outcomes[place] = Err(LinkError::EndsInPast);
             } else if request.new_password.is_some() && request.properties.password.is_none() {

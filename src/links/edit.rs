@@ -86,7 +86,9 @@ impl LinkService {
         let leads = Leads {
             target: edit.target.as_ref(),
             fallback: edit.fallback.as_given(),
+            rules: edit.rules.as_given(),
         };
+        self.check_countries(leads.rules)?;
         if leads.is_any() {
             self.check_targets(leads).await?;
         }

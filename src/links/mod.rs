@@ -100,6 +100,8 @@ pub struct LinkService {
     pub custom_code_min: usize,
     /// Whether a word is reserved for paths of the service, now or later: no drawn code is such a word.
     pub is_reserved: fn(&str) -> bool,
+    /// Whether the countries of visitors are known.
+    pub knows_countries: bool,
     /// Gives new links their time.
     pub clock: Arc<dyn Clock>,
 }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use super::{LinkError, LinkService};
-use crate::domain::{LinkProperties, TargetUrl};
+use crate::domain::{InvalidProperty, LinkProperties, Rules, TargetUrl};
 
 /// The URLs to which a link leads, or would lead from now on.
 #[derive(Clone, Copy)]
 pub(super) struct Leads<'a> {
     pub(super) target: Option<&'a TargetUrl>,
     pub(super) fallback: Option<&'a TargetUrl>,
+    pub(super) rules: Option<&'a Rules>,
 }
 
 impl<'a> Leads<'a> {
@@ -17,23 +18,35 @@ impl<'a> Leads<'a> {
         Self {
             target: Some(&link.target),
             fallback: link.fallback.as_ref(),
+            rules: link.rules.as_ref(),
         }
     }
 
     /// Whether there is any.
     pub(super) fn is_any(self) -> bool {
-        self.target.is_some() || self.fallback.is_some()
+        self.target.is_some() || self.fallback.is_some() || self.rules.is_some()
     }
 
     /// Each URL, with the name of its field.
     fn each(self) -> impl Iterator<Item = (&'static str, &'a TargetUrl)> {
         let target = self.target.map(|target| ("target_url", target));
         let fallback = self.fallback.map(|target| ("fallback_url", target));
-        target.into_iter().chain(fallback)
+        let rules = self.rules.into_iter().flat_map(Rules::targets);
+        let rules = rules.map(|target| ("rules", target));
+        target.into_iter().chain(fallback).chain(rules)
     }
 }
 
 impl LinkService {
+    /// Fails if rules ask for the country of a visitor, and no countries are known here.
+    pub(super) fn check_countries(&self, rules: Option<&Rules>) -> Result<(), LinkError> {
+        let asks = rules.filter(|_| !self.knows_countries);
+        match asks.and_then(Rules::first_with_country) {
+            None => Ok(()),
+            Some(place) => Err(InvalidProperty::CountriesUnknown(place).into()),
+        }
+    }
+
     /// Fails if no link may lead there.
     ///
     /// # Errors

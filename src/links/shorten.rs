@@ -140,6 +140,7 @@ impl LinkService {
         if request.has_ended(now) {
             return Err(LinkError::EndsInPast);
         }
+        self.check_countries(request.properties.rules.as_ref())?;
         self.check_targets(Leads::of(&request.properties)).await?;
         let request = &*self.hashed(request, address).await?;
         let bytes = self

@@ -3,7 +3,7 @@
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{
-    LinkState, LinkTime, NotFollowed, RemovalStatus, ShortCode, TargetUrl, Timestamp,
+    LinkState, LinkTime, NotFollowed, RemovalStatus, Rules, ShortCode, TargetUrl, Timestamp,
 };
 
 /// A link's statistics at one moment.
@@ -11,6 +11,8 @@ use crate::domain::{
 pub struct LinkStats {
     /// Its target; `None` if the link is removed or scheduled or needs a password, and the target is hidden.
     pub target: Option<TargetUrl>,
+    /// How many rules it has, if its target is shown.
+    pub rules: usize,
     /// Exact number of answered redirects.
     pub clicks: u64,
 }
@@ -24,6 +26,8 @@ pub enum LinkPreview {
     Made {
         /// Where it leads now: its target, or its fallback. `None` if the link leads nowhere, and the target is hidden.
         target: Option<TargetUrl>,
+        /// How many rules it has, which may lead elsewhere; 0 if it is not followed.
+        rules: usize,
         /// Whether its time has not come.
         is_scheduled: bool,
         /// Whether its target is shown only to those who have its password.
@@ -35,6 +39,10 @@ pub enum LinkPreview {
         /// As [`AsOf`] says.
         as_of: Option<Timestamp>,
     },
+}
+
+fn rule_count(rules: Option<&Rules>) -> usize {
+    rules.map_or(0, |rules| rules.as_slice().len())
 }
 
 impl LinkService {
@@ -61,6 +69,7 @@ impl LinkService {
             && link.password.is_none()
             && link.time(self.clock.now()) != LinkTime::Before;
         Ok(clicks.map(|clicks| LinkStats {
+            rules: rule_count(link.rules.as_ref().filter(|_| is_shown)),
             target: is_shown.then_some(link.target),
             clicks,
         }))
@@ -99,6 +108,7 @@ impl LinkService {
         Ok(Some(match state.followable() {
             Err(NotFollowed::Removed(status)) => LinkPreview::Removed(status),
             followed => LinkPreview::Made {
+                rules: rule_count(link.rules.as_ref().filter(|_| followed.is_ok())),
                 target: match followed {
                     Ok(()) => Some(link.target).filter(|_| link.password.is_none()),
                     Err(why) => link.fallback.filter(|_| why.foreseen().is_some()),

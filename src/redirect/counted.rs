@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::rules::Led;
 use super::{Redirect, RedirectError, Redirected, followable};
 use crate::analytics::Visitor;
 use crate::cache::{CachedLink, Source};
@@ -21,14 +22,17 @@ impl Redirect {
         source: Source,
         version: u64,
         visitor: &Visitor<'_>,
+        led: Led,
     ) -> Result<Redirected, RedirectError> {
-        let class = self.classifier.class_of(visitor);
+        let class = led.class(self.classifier.class_of(visitor));
         match self.recorders.record(link.click(), class, version).await {
             Ok(receipt) if self.cache.version() == version => {
-                Ok(Redirected::by_click(link, source, receipt))
+                Ok(Redirected::by_click(link, source, receipt, led))
             }
-            Ok(receipt) => Box::pin(self.confirmed(code, link, source, receipt, visitor)).await,
-            Err(Overtaken { at }) => Box::pin(self.counted_again(code, at, visitor)).await,
+            Ok(receipt) => {
+                Box::pin(self.confirmed(code, link, source, receipt, visitor, led)).await
+            }
+            Err(Overtaken { at }) => Box::pin(self.counted_again(code, at, visitor, led)).await,
         }
     }
 
@@ -38,6 +42,7 @@ impl Redirect {
         code: &ShortCode,
         mut now: Instant,
         visitor: &Visitor<'_>,
+        mut led: Led,
     ) -> Result<Redirected, RedirectError> {
         let mut tries = 1;
         loop {
@@ -45,21 +50,27 @@ impl Redirect {
             let (link, source) = self.resolve(code, now, visitor).await?;
             let link = followable(link, &*self.clock)?;
             self.check_password(code, &link, visitor).await?;
-            if link.pool().is_some() {
+            led = self.led_still(led, &link, visitor);
+            if led.is_none() && link.pool().is_some() {
                 return Box::pin(self.pooled(code, visitor)).await;
             }
             if link.options.is_limited {
-                return self.granted(code, visitor).await;
+                return self.granted(code, visitor, led).await;
             }
             tries += 1;
-            let (click, class) = (link.click(), self.classifier.class_of(visitor));
+            let class = led.class(self.classifier.class_of(visitor));
+            let click = link.click();
             let recorded = if tries < TRIES {
                 self.recorders.record(click, class, version).await
             } else {
                 Ok(self.recorders.record_unconditionally(click, class).await)
             };
             match recorded {
-                Ok(receipt) => return self.confirmed(code, link, source, receipt, visitor).await,
+                Ok(receipt) => {
+                    return self
+                        .confirmed(code, link, source, receipt, visitor, led)
+                        .await;
+                }
                 Err(Overtaken { at }) => now = at,
             }
         }
@@ -73,12 +84,13 @@ impl Redirect {
         source: Source,
         receipt: ClickReceipt,
         visitor: &Visitor<'_>,
+        led: Led,
     ) -> Result<Redirected, RedirectError> {
         let click = link.click();
         let (now, source_now) = self.resolve(code, receipt.at(), visitor).await?;
         if let Some(now) = now.as_ref().filter(|now| now.options.is_limited) {
             if now.click() != click {
-                return Box::pin(self.granted(code, visitor)).await;
+                return Box::pin(self.granted(code, visitor, led)).await;
             }
             Box::pin(self.admitted(now)).await?;
         }
@@ -88,19 +100,21 @@ impl Redirect {
         };
         if now.as_ref().is_some_and(has_ended) {
             // The click came before that: it is counted already, and the count stays.
-            return Ok(Redirected::by_click(link, source, receipt));
+            return Ok(Redirected::by_click(link, source, receipt, led));
         }
         let now = followable(now, &*self.clock)?;
+        let led = self.led_still(led, &now, visitor);
         if click == now.click() {
-            if now.pool().is_some() {
+            if led.is_none() && now.pool().is_some() {
                 return Box::pin(self.to_next(now, source_now, receipt, visitor)).await;
             }
-            return Ok(Redirected::by_click(now, source_now, receipt));
+            return Ok(Redirected::by_click(now, source_now, receipt, led));
         }
         self.check_password(code, &now, visitor).await?;
         // The code now belongs to another link: the click is counted for that link, too.
-        let class = self.classifier.class_of(visitor);
+        let class = led.class(self.classifier.class_of(visitor));
         let recorded = self.recorders.record_unconditionally(now.click(), class);
-        Ok(Redirected::by_click(now, source_now, recorded.await))
+        let receipt = recorded.await;
+        Ok(Redirected::by_click(now, source_now, receipt, led))
     }
 }

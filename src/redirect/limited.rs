@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::rules::Led;
 use super::{Redirect, RedirectError, Redirected, followable};
 use crate::analytics::Visitor;
 use crate::cache::CachedLink;
@@ -17,6 +18,7 @@ impl Redirect {
         &self,
         code: &ShortCode,
         visitor: &Visitor<'_>,
+        led: Led,
     ) -> Result<Redirected, RedirectError> {
         // Afterwards this process knows every change that was answered before the request was sent.
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
@@ -24,19 +26,23 @@ impl Redirect {
         let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
         self.check_password(code, &link, visitor).await?;
-        if link.pool().is_some() {
+        let led = self.led_still(led, &link, visitor);
+        if led.is_none() && link.pool().is_some() {
             return Box::pin(self.pooled(code, visitor)).await;
         }
         let receipt = if link.options.is_limited {
-            let class = self.classifier.class_of(visitor);
+            let class = led.class(self.classifier.class_of(visitor));
             self.ask(code, &link, Wanted::Click, class).await?
         } else {
             None
         };
         match receipt {
-            Some(receipt) => Ok(Redirected::by_click(link, source, receipt)),
+            Some(receipt) => Ok(Redirected::by_click(link, source, receipt, led)),
             // The link no longer has a limit.
-            None => self.counted(code, link, source, version, visitor).await,
+            None => {
+                self.counted(code, link, source, version, visitor, led)
+                    .await
+            }
         }
     }
 

@@ -23,7 +23,8 @@
 //!
 //! Of a link with a pool the database gives each visitor the next target (`pooled`): with the database away it is answered 503.
 //!
-//! Before that, the class of the click is found by the visitor's headers ([`crate::analytics`]).
+//! Before that, the class of the click is found by the visitor's headers ([`crate::analytics`]), and of a link with rules the first rule
+//! that the visitor meets (`rules`).
 //!
 //! The hot path allocates nothing but an entry of the request in its batch, logs nothing, and asks the database (or its
 //! replica, see [`ReplicaReads`]) only for codes that neither the process nor Redis has cached.
@@ -47,6 +48,7 @@ mod pooled;
 mod pools;
 mod redirected;
 mod replica;
+mod rules;
 
 pub use error::{Fallback, RedirectError};
 pub use lookups::Lookups;
@@ -54,6 +56,8 @@ pub use passwords::LinkPasswords;
 pub use pools::Pools;
 pub use redirected::Redirected;
 pub use replica::ReplicaReads;
+pub use rules::RuleChoice;
+use rules::{Led, Turn};
 
 /// The redirect path of a worker; cheap to clone.
 #[derive(Clone)]
@@ -76,6 +80,8 @@ pub struct Redirect {
     pub clock: Arc<dyn Clock>,
     /// Finds the class of each click.
     pub classifier: Classifier,
+    /// Finds the rule of a link that a visitor meets.
+    pub rules: RuleChoice,
     /// How many unknown codes an address may have looked up.
     pub misses: MissLimiter,
     /// Whether search engines are asked not to list short links.
@@ -114,7 +120,7 @@ impl Redirect {
     ) -> Result<Redirected, RedirectError> {
         if visitor.is_speculative {
             // Boxed: seldom needed, and every connection would have room for it.
-            return Box::pin(self.preview(code, visitor)).await;
+            return Box::pin(self.preview_of(code, visitor, Some(Turn::Seen))).await;
         }
         let start = Instant::now();
         let followed = self.followed(code, start, visitor).await;
@@ -155,17 +161,64 @@ impl Redirect {
         let (link, source) = self.resolve(code, start, visitor).await?;
         let link = followable(link, &*self.clock)?;
         self.check_password(code, &link, visitor).await?;
-        self.check_query(&link, visitor)?;
+        if link.rules().is_some() {
+            // Boxed: seldom needed, and every connection would have room for it.
+            return Box::pin(self.follow_rules(code, link, source, version, visitor)).await;
+        }
+        let led = Led::default();
+        self.check_query(&link, &led, visitor)?;
         if link.pool().is_some() {
             return Box::pin(self.pooled(code, visitor)).await;
         }
         if link.options.is_limited {
-            return Box::pin(self.granted(code, visitor)).await;
+            return Box::pin(self.granted(code, visitor, led)).await;
         }
-        self.counted(code, link, source, version, visitor).await
+        self.counted(code, link, source, version, visitor, led)
+            .await
     }
 
-    /// Answers as [`Redirect::follow`] would, without counting.
+    /// The same of a link with rules.
+    async fn follow_rules(
+        &self,
+        code: &ShortCode,
+        link: Arc<CachedLink>,
+        source: Source,
+        version: u64,
+        visitor: &Visitor<'_>,
+    ) -> Result<Redirected, RedirectError> {
+        let led = self.led(&link, visitor, Turn::Taken);
+        let (id, of_turn) = (link.id, led.clone());
+        let followed = async {
+            self.check_query(&link, &led, visitor)?;
+            if led.is_none() && link.pool().is_some() {
+                Box::pin(self.pooled(code, visitor)).await
+            } else if link.options.is_limited {
+                self.granted(code, visitor, led).await
+            } else {
+                self.counted(code, link, source, version, visitor, led)
+                    .await
+            }
+        };
+        let followed = followed.await;
+        if followed.is_err() {
+            self.rules.give_back(id, &of_turn);
+        }
+        followed
+    }
+
+    /// Where a link leads a visitor.
+    fn led(&self, link: &CachedLink, visitor: &Visitor<'_>, turn: Turn) -> Led {
+        let (classifier, clock) = (&self.classifier, &*self.clock);
+        self.rules.led(link, visitor, classifier, clock, turn)
+    }
+
+    /// The same of a link that may have changed since.
+    fn led_still(&self, led: Led, link: &CachedLink, visitor: &Visitor<'_>) -> Led {
+        let (classifier, clock) = (&self.classifier, &*self.clock);
+        self.rules.led_still(led, link, visitor, classifier, clock)
+    }
+
+    /// Answers as [`Redirect::follow`] would, without counting, and follows no rule.
     ///
     /// # Errors
     /// [`RedirectError`].
@@ -174,7 +227,17 @@ impl Redirect {
         code: &ShortCode,
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
-        let previewed = self.previewed(code, visitor).await;
+        self.preview_of(code, visitor, None).await
+    }
+
+    /// The same, maybe by the rule that the visitor meets.
+    async fn preview_of(
+        &self,
+        code: &ShortCode,
+        visitor: &Visitor<'_>,
+        turn: Option<Turn>,
+    ) -> Result<Redirected, RedirectError> {
+        let previewed = self.previewed(code, visitor, turn).await;
         let previewed = previewed.and_then(|redirected| self.forwarded(redirected, visitor));
         self.with_noindex(previewed)
     }
@@ -183,32 +246,40 @@ impl Redirect {
         &self,
         code: &ShortCode,
         visitor: &Visitor<'_>,
+        turn: Option<Turn>,
     ) -> Result<Redirected, RedirectError> {
         let now = self.recorders.barrier(self.cache.shard_of(code)).await;
         let (link, source) = self.resolve(code, now, visitor).await?;
         let link = followable(link, &*self.clock)?;
         self.check_password(code, &link, visitor).await?;
-        if link.pool().is_some() {
+        let led = turn.map(|turn| self.led(&link, visitor, turn));
+        if link.pool().is_some() && led.as_ref().is_none_or(Led::is_none) {
             // None of its targets is for a preview.
             return Err(RedirectError::of(NotFollowed::UsedUp, &link));
         }
         if link.options.is_limited {
             Box::pin(self.ask(code, &link, Wanted::Preview, None)).await?;
         }
-        Ok(Redirected::by_preview(link, source, now))
+        Ok(Redirected::by_preview(link, source, now, led))
     }
 
     /// Fails if a visitor's query makes the location too long, or turns the target into one that is on the blocklist: the visit
     /// is refused before it is counted.
-    fn check_query(&self, link: &CachedLink, visitor: &Visitor<'_>) -> Result<(), RedirectError> {
+    fn check_query(
+        &self,
+        link: &CachedLink,
+        led: &Led,
+        visitor: &Visitor<'_>,
+    ) -> Result<(), RedirectError> {
         let Some(query) = link.options.forwarded(visitor.query) else {
             return Ok(());
         };
-        link.location.check_room_for(query)?;
+        let target = led.location(link);
+        target.check_room_for(query)?;
         if self.blocklist.looks_at_queries()
-            && let Some(location) = link.location.with_query(query)?
+            && let Some(location) = target.with_query(query)?
         {
-            self.check_target(&link.location, &location)?;
+            self.check_target(target, &location)?;
         }
         Ok(())
     }

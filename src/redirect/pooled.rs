@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::pools::Taken;
+use super::rules::{Led, Turn};
 use super::{Redirect, RedirectError, Redirected, followable};
-use crate::analytics::{Visitor, is_known_bot};
+use crate::analytics::Visitor;
 use crate::cache::{CachedLink, Source};
 use crate::clicks::{ClickReceipt, Wanted};
 use crate::domain::{NotFollowed, PoolId, ShortCode};
@@ -30,12 +31,19 @@ impl Redirect {
             self.check_password(code, &link, visitor).await?;
             let Some(pool) = link.pool() else {
                 // The link leads to its target again.
+                let led = self.led(&link, visitor, Turn::Taken);
                 return if link.options.is_limited {
-                    self.granted(code, visitor).await
+                    self.granted(code, visitor, led).await
                 } else {
-                    self.counted(code, link, source, version, visitor).await
+                    self.counted(code, link, source, version, visitor, led)
+                        .await
                 };
             };
+            if !self.led(&link, visitor, Turn::Seen).is_none() {
+                return self
+                    .follow_rules(code, link, source, version, visitor)
+                    .await;
+            }
             let target = self.next_target(&link, pool, visitor).await?;
             tries += 1;
             let version = (tries < TRIES).then_some(version);
@@ -48,7 +56,7 @@ impl Redirect {
                 continue;
             };
             if current.pool() == Some(pool) || current.followable(&*self.clock).is_err() {
-                return Ok(Redirected::by_click(link, source, receipt).to(target.used()));
+                return Ok(Redirected::by_click(link, source, receipt, target.used()));
             }
             return self.to_next(current, source_now, receipt, visitor).await;
         }
@@ -62,11 +70,11 @@ impl Redirect {
         receipt: ClickReceipt,
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
-        let target = match link.pool() {
+        let led = match link.pool() {
             Some(pool) => self.next_target(&link, pool, visitor).await?.used(),
-            None => None,
+            None => Led::default(),
         };
-        Ok(Redirected::by_click(link, source, receipt).to(target))
+        Ok(Redirected::by_click(link, source, receipt, led))
     }
 
     /// The next target, for a visitor who is to get one.
@@ -77,7 +85,9 @@ impl Redirect {
         visitor: &Visitor<'_>,
     ) -> Result<Taken, RedirectError> {
         let none = || RedirectError::of(NotFollowed::UsedUp, link);
-        if is_known_bot(visitor.agent) {
+        // A visitor without an agent may be a person's own program.
+        let has_agent = visitor.agent.is_some_and(|agent| !agent.is_empty());
+        if has_agent && self.classifier.agent_of(visitor).is_bot == Some(true) {
             return Err(none());
         }
         if link.used_up.is_known() && !self.pools.has_unused(pool) {

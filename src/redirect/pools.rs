@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
+use super::rules::Led;
 use super::{Lookups, RedirectError};
 use crate::domain::{Clock, Location, PoolId};
 use crate::shared_redis::random_id;
@@ -85,8 +86,9 @@ impl Taken {
     }
 
     /// The visitor is sent there.
-    pub(super) fn used(mut self) -> Option<Location> {
-        self.location.take()
+    pub(super) fn used(mut self) -> Led {
+        let location = self.location.take();
+        location.map_or_else(Led::default, |location| Led::ByPool(Arc::new(location)))
     }
 }
 

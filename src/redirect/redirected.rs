@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::rules::Led;
 use crate::cache::{CachedLink, Source};
 use crate::clicks::ClickReceipt;
 use crate::domain::{Location, LocationTooLong};
@@ -13,8 +14,7 @@ pub struct Redirected {
     link: Arc<CachedLink>,
     source: Source,
     kind: VisitKind,
-    /// Where it leads instead of to the link's target.
-    instead: Option<Location>,
+    led: Led,
     /// The location with the visitor's query.
     forwarded: Option<Location>,
     /// Whether search engines are asked not to list any short link.
@@ -25,24 +25,41 @@ pub struct Redirected {
 enum VisitKind {
     Click(ClickReceipt),
     /// A `HEAD` is answered like a visit and is not counted.
-    Preview(Instant),
+    Preview {
+        at: Instant,
+        /// Whether the response says how many rules the link has, as it follows none of them.
+        shows_rules: bool,
+    },
 }
 
 impl Redirected {
-    pub(super) fn by_click(link: Arc<CachedLink>, source: Source, receipt: ClickReceipt) -> Self {
-        Self::new(link, source, VisitKind::Click(receipt))
+    pub(super) fn by_click(
+        link: Arc<CachedLink>,
+        source: Source,
+        receipt: ClickReceipt,
+        led: Led,
+    ) -> Self {
+        Self::new(link, source, VisitKind::Click(receipt), led)
     }
 
-    pub(super) fn by_preview(link: Arc<CachedLink>, source: Source, at: Instant) -> Self {
-        Self::new(link, source, VisitKind::Preview(at))
+    /// Without `led` no rule is followed.
+    pub(super) fn by_preview(
+        link: Arc<CachedLink>,
+        source: Source,
+        at: Instant,
+        led: Option<Led>,
+    ) -> Self {
+        let shows_rules = led.is_none();
+        let kind = VisitKind::Preview { at, shows_rules };
+        Self::new(link, source, kind, led.unwrap_or_default())
     }
 
-    fn new(link: Arc<CachedLink>, source: Source, kind: VisitKind) -> Self {
+    fn new(link: Arc<CachedLink>, source: Source, kind: VisitKind, led: Led) -> Self {
         Self {
             link,
             source,
             kind,
-            instead: None,
+            led,
             forwarded: None,
             noindex: false,
         }
@@ -58,7 +75,7 @@ impl Redirected {
     pub fn at(&self) -> Instant {
         match &self.kind {
             VisitKind::Click(receipt) => receipt.at(),
-            VisitKind::Preview(at) => *at,
+            VisitKind::Preview { at, .. } => *at,
         }
     }
 
@@ -70,12 +87,15 @@ impl Redirected {
 
     /// The location without a visitor's query.
     pub(super) fn target(&self) -> &Location {
-        self.instead.as_ref().unwrap_or(&self.link.location)
+        self.led.location(&self.link)
     }
 
-    /// Leads to another location than the link's target, if one is given.
-    pub(super) fn to(self, instead: Option<Location>) -> Self {
-        Self { instead, ..self }
+    /// How many rules the link has, if the response follows none of them.
+    #[must_use]
+    pub fn rules_left_out(&self) -> usize {
+        let is_shown = matches!(&self.kind, VisitKind::Preview { shows_rules, .. } if *shows_rules);
+        let rules = self.link.rules().filter(|_| is_shown);
+        rules.map_or(0, |rules| rules.len())
     }
 
     /// The location with the visitor's query, if the query was added.

@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, Semaphore};
 
 use crate::abuse::Abuse;
 use crate::accounts::{Accounts, PasswordHasher, Secrets, Tokens};
-use crate::analytics::{Analytics, Classifier, Countries};
+use crate::analytics::{Analytics, Classifier, Countries, DailyKeys};
 use crate::api::{
     ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, ndjson_of_links,
 };
@@ -28,7 +28,7 @@ use crate::limits::{
 use crate::links::{
     ClickOrders, CodeLength, Creations, LinkService, LiveCounts, turns_of_long_pages,
 };
-use crate::redirect::{LinkPasswords, Lookups, Pools, Redirect, ReplicaReads};
+use crate::redirect::{LinkPasswords, Lookups, Pools, Redirect, ReplicaReads, RuleChoice};
 use crate::server::error::ServeError;
 use crate::server::from_settings::{
     analytics, blocklist, common_passwords, database_runtime, journal_deadlines, secrets,
@@ -105,8 +105,9 @@ pub(super) struct App {
     security_contact: Option<Arc<str>>,
     before_limit: Arc<ClicksBeforeLimit>,
     database_runtime: Option<Handle>,
-    /// `None` if no visitor classes are kept.
-    analytics: Option<Analytics>,
+    analytics: Analytics,
+    /// The keys by which a visitor is known again on the same day.
+    pub(super) daily_keys: DailyKeys,
     pub(super) countries: Countries,
     pub(super) analytics_settings: AnalyticsSettings,
     noindex: bool,
@@ -200,11 +201,13 @@ impl App {
             custom_code_min: config.custom_code_min,
             own_host: (base_url.own_host().clone()).with_private_refused(config.private_targets),
             is_reserved: paths::is_reserved,
+            knows_countries: config.analytics.geoip_database.is_some(),
             clock: Arc::clone(&clock),
         };
         let lookups = lookups(config, &store, replica.as_ref());
         let journal_deadlines = journal_deadlines(config, redis.is_some());
         let (countries, analytics) = analytics(config)?;
+        let daily_keys = DailyKeys::new(redis.clone(), Arc::clone(&clock));
         if let Some(redis) = &redis {
             redis.set_room_for_details(config.analytics.analytics_redis);
         }
@@ -231,6 +234,7 @@ impl App {
             before_limit,
             database_runtime: database_runtime(config),
             analytics,
+            daily_keys,
             countries,
             analytics_settings: config.analytics.clone(),
             noindex: config.noindex,
@@ -340,10 +344,8 @@ impl App {
                 metrics: RedirectMetrics::default(),
                 clock: Arc::clone(&self.clock),
                 misses: self.misses.clone(),
-                classifier: self
-                    .analytics
-                    .as_ref()
-                    .map_or_else(Classifier::off, Classifier::new),
+                classifier: Classifier::new(&self.analytics),
+                rules: RuleChoice::new(self.daily_keys.clone()),
                 noindex: self.noindex,
                 blocklist: self.links.refusals.blocklist.clone(),
             },

@@ -36,18 +36,20 @@ pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
     }
 }
 
-/// The countries of addresses, and what finds the classes of clicks if classes are kept.
-pub(super) fn analytics(config: &Config) -> Result<(Countries, Option<Analytics>), ServeError> {
+/// The countries of addresses, and what finds the classes of clicks if classes are kept. Rules ask for both where they are not.
+pub(super) fn analytics(config: &Config) -> Result<(Countries, Analytics), ServeError> {
     let settings = &config.analytics;
-    if !settings.are_on {
-        return Ok((Countries::default(), None));
-    }
     let countries = match &settings.geoip_database {
         Some(path) => Countries::open(path)
             .map_err(|error| ServeError::Countries(path.display().to_string(), error))?,
         None => Countries::default(),
     };
-    Ok((countries.clone(), Some(Analytics::new(countries))))
+    let analytics = if settings.are_on {
+        Analytics::new(countries.clone())
+    } else {
+        Analytics::off(countries.clone())
+    };
+    Ok((countries, analytics))
 }
 
 pub(super) fn common_passwords(config: &Config) -> Result<CommonPasswords, ServeError> {

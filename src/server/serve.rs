@@ -118,6 +118,9 @@ pub async fn serve(
     if let Err(error) = app.links.lengthen_codes().await {
         tracing::warn!(%error, "the length of new codes is found out later");
     }
+    if let Err(error) = app.daily_keys.refresh().await {
+        tracing::warn!(%error, "the key of the day is shared later");
+    }
     let mut running = Running::start(app, &config, &base_url, listeners, metrics, shutdown)?;
     running.reload_upon(hangup, config.clone(), settings, limits, log);
     banner::print(&config, &base_url, address);

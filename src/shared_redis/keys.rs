@@ -15,6 +15,7 @@
 //! | `{prefix}:history` | string, JSON | none | `redis::history` | never |
 //! | `{prefix}:probe` | string | a second | the search for a master (`redis::master`) | expiry |
 //! | `{prefix}:limit:ACTION:CALLER:WINDOW` | counter | two windows | `count_attempts` | expiry |
+//! | `{prefix}:day_key:DAY` | string, the key of a day (UTC), by which visitors are known again on it | the end of the day | `analytics::daily_key` | expiry |
 //! | `{prefix}:link:CODE` | string, a cached link | six hours | `cache_link` | `announce_changes`, expiry, eviction |
 //!
 //! A data set that is given up is removed by `remove_data_set`, but for the keys that expire.
@@ -162,6 +163,12 @@ impl Keys {
     #[must_use]
     pub fn limit(&self, action: &str, caller: u64, window: u64) -> String {
         format!("{}:limit:{action}:{caller:016x}:{window}", self.tag)
+    }
+
+    /// The key of a day, by which visitors are known again on it.
+    #[must_use]
+    pub fn day_key(&self, day: u64) -> String {
+        format!("{}:day_key:{day}", self.tag)
     }
 
     /// The cached link of a code.

@@ -57,7 +57,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn seen_links(&self, numbers: &[i64]) -> Result<Vec<SeenLink>, StoreError> {
         let find = query(
-            "SELECT id, short_code, target_url, fallback_url, owner_id, (SELECT address FROM link_addresses WHERE link_id = links.id) AS address,
+            "SELECT id, short_code, target_url, fallback_url, rules, owner_id, (SELECT address FROM link_addresses WHERE link_id = links.id) AS address,
                  created_at, is_active, removed_status, password_hash IS NOT NULL AS has_password
              FROM links WHERE id IN (SELECT CAST(value AS bigint) FROM json_each($1)) ORDER BY id DESC",
         );
@@ -87,6 +87,7 @@ fn seen_link(row: &Row) -> Result<SeenLink, StoreError> {
         code: row.get("short_code")?,
         target: row.get("target_url")?,
         fallback: row.get("fallback_url")?,
+        rules: row.get("rules")?,
         owner: row.get("owner_id")?,
         address: row.get("address")?,
         created_at: row.get("created_at")?,

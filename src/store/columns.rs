@@ -4,7 +4,7 @@ use super::StoreError;
 use super::sql::{Column, Row};
 use crate::domain::{
     EmailAddress, KeyName, LinkId, MaxClicks, PasswordHash, PoolId, PrivateNote, RemovalId,
-    RemovalStatus, Scope, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
+    RemovalStatus, Rules, Scope, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
 /// A column of a type that is kept as another one.
@@ -31,6 +31,7 @@ columns! {
     PoolId: i64, number => PoolId::parse(number);
     RemovalId: i64, number => Some(RemovalId(number));
     RemovalStatus: i64, number => u16::try_from(number).ok().and_then(|status| RemovalStatus::parse(status).ok());
+    Rules: String, json => Rules::from_stored(&json);
     Scope: bool, may_write => Some(if may_write { Scope::Write } else { Scope::Read });
     ShortCode: String, code => ShortCode::parse(&code);
     Tags: String, json => tags(&json);

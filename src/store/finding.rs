@@ -33,7 +33,7 @@ pub struct ToCount<T> {
 /// What a redirect needs of a row of `links`.
 macro_rules! target_columns {
     () => {
-        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url, pool, password_hash"
+        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url, pool, password_hash, rules"
     };
 }
 
@@ -257,6 +257,7 @@ fn link(owner: UserId, row: &Row) -> Result<Link, StoreError> {
             note: row.get("note")?,
             noindex: row.get("noindex")?,
             password: row.get("password_hash")?,
+            rules: row.get("rules")?,
         },
         created_at,
         updated_at: updated_at.unwrap_or(created_at),
@@ -285,5 +286,6 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
         fallback: row.get("fallback_url")?,
         pool: row.get("pool")?,
         password: password.as_ref().map(PasswordHash::mark),
+        rules: row.get("rules")?,
     })
 }

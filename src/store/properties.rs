@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::StoreError;
 use crate::domain::{
-    LinkProperties, MaxClicks, PasswordHash, PrivateNote, ShortCode, TargetUrl, Timestamp, Title,
+    LinkProperties, MaxClicks, PasswordHash, PrivateNote, Rules, ShortCode, TargetUrl, Timestamp,
+    Title,
 };
 
 /// Declares the columns: name, type in Postgres, the property, and its value for JSON. A property without a line does not compile.
@@ -38,6 +39,7 @@ properties! {
     note text: note => note.as_ref().map_or("", PrivateNote::as_str);
     noindex boolean: noindex => *noindex;
     password_hash text: password => password.as_ref().map(PasswordHash::expose);
+    rules text: rules => rules.as_ref().map(Rules::as_json);
 }
 
 /// The names of the columns.

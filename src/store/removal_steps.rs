@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::outbox::change;
 use super::sql::{Query, Row, query, query_of_each};
 use super::{Change, Store, StoreError};
-use crate::domain::{RemovalId, Timestamp, UserId};
+use crate::domain::{RemovalId, Rules, Timestamp, UserId};
 
 /// Links that are scanned in one step; each of them may be changed.
 pub const SCANNED_IN_STEP: u32 = 500;
@@ -15,7 +15,7 @@ pub const SCANNED_IN_STEP: u32 = 500;
 /// long.
 const RESCAN_AFTER: Duration = Duration::from_mins(1);
 
-/// Between the URLs of a link. No URL has it.
+/// Between the URLs and the rules of a link. None of them has it.
 const SEPARATOR: char = '\u{1f}';
 
 /// A link that is scanned for a removal.
@@ -166,17 +166,20 @@ impl Scan {
         if self.kind == "user" {
             return Some(true);
         }
-        let texts = candidate.text.split(SEPARATOR);
-        let mut covered = texts.map(|text| {
+        let is_covered = |text: &str| {
             is_covered(Scanned {
                 kind: &self.kind,
                 value: &self.value,
                 text,
             })
+        };
+        let texts = candidate.text.split(SEPARATOR);
+        let mut covered = texts.map(|text| match rules_in(text) {
+            None => is_covered(text),
+            Some(rules) => any_covered(rules.targets().map(|target| is_covered(target.as_str()))),
         });
         // One of the URLs is enough.
-        let decided = covered.find(|covered| *covered != Some(false));
-        decided.unwrap_or(Some(false))
+        any_covered(&mut covered)
     }
 
     /// The next links.
@@ -199,7 +202,7 @@ impl Scan {
                 " AS is_covered FROM link_addresses WHERE link_id > $2 ORDER BY link_id LIMIT $3"
             ),
             _ => concat!(
-                "SELECT id AS link, id AS position, target_url || coalesce('\u{1f}' || fallback_url, '') AS text, ",
+                "SELECT id AS link, id AS position, target_url || coalesce('\u{1f}' || fallback_url, '') || coalesce('\u{1f}' || rules, '') AS text, ",
                 is_covered!("links.id"),
                 " AS is_covered FROM links WHERE id > $2 ORDER BY id LIMIT $3"
             ),
@@ -225,6 +228,17 @@ impl Scan {
             .bind(position)
             .bind(rescan_at)
     }
+}
+
+/// What is not `Some(false)` decides.
+fn any_covered(mut covered: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    let decided = covered.find(|covered| *covered != Some(false));
+    decided.unwrap_or(Some(false))
+}
+
+/// The rules of a link, which are JSON among its URLs: no URL begins so.
+fn rules_in(text: &str) -> Option<Rules> {
+    text.starts_with('[').then(|| Rules::from_stored(text))?
 }
 
 /// Changes which links a removal covers, and gives them the state that the removals that cover them make. Triggers note the

@@ -117,7 +117,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn reports(&self, wanted: &NewestWanted) -> Result<Newest<Report>, StoreError> {
         let find = query(
-            "SELECT reports.id, short_code, target_url, fallback_url, removed_status, reason, address, reported_at
+            "SELECT reports.id, short_code, target_url, fallback_url, rules, removed_status, reason, address, reported_at
              FROM reports JOIN links ON links.id = link_id WHERE reports.id < $1 ORDER BY reports.id DESC LIMIT $2",
         );
         let find = find.bind(wanted.below()).bind(wanted.one_more());
@@ -133,6 +133,7 @@ fn report(row: &Row) -> Result<Report, StoreError> {
         code: row.get("short_code")?,
         target: row.get("target_url")?,
         fallback: row.get("fallback_url")?,
+        rules: row.get("rules")?,
         removed: row.get("removed_status")?,
         reason: row.get("reason")?,
         reporter: row.get("address")?,

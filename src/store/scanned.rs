@@ -18,7 +18,7 @@ pub(super) const IN_ONE_TEXT: &str =
     "SELECT string_agg(key || '\u{1f}' || id || '\u{1f}' || text, '\u{1e}') AS found FROM";
 
 /// All of a link that administrators look for a text in.
-pub(super) const SEEN_TEXT: &str = "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || coalesce(links.fallback_url, '')";
+pub(super) const SEEN_TEXT: &str = "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || coalesce(links.fallback_url, '') || '\u{1f}' || coalesce(links.rules, '')";
 
 /// All of a link that its owner looks for a text in.
 pub(super) const LINK_TEXT: &str = "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || links.note";

@@ -270,17 +270,19 @@ pub(super) fn set(mut classes: Vec<Arc<ClickClass>>) -> Vec<Arc<ClickClass>> {
 }
 
 /// The values of a class, as the databases keep them: '' is not known.
-pub(super) fn columns(class: &ClickClass) -> [String; 6] {
+pub(super) fn columns(class: &ClickClass) -> [String; Dimension::COUNT] {
     Dimension::ALL.map(|dimension| class.value(dimension).unwrap_or_default().to_owned())
 }
 
 /// A class of the databases.
-pub(super) fn class(values: [&str; 6]) -> ClickClass {
+pub(super) fn class(values: [&str; Dimension::COUNT]) -> ClickClass {
     ClickClass::of(values.map(Some))
 }
 
 /// Filters by dimension, as both databases take them: NULL lets every value through, '' those that are not known.
-pub(super) fn filters(filters: &[(Dimension, Option<String>)]) -> [Option<String>; 6] {
+pub(super) fn filters(
+    filters: &[(Dimension, Option<String>)],
+) -> [Option<String>; Dimension::COUNT] {
     Dimension::ALL.map(|dimension| {
         let mut of_dimension = filters
             .iter()

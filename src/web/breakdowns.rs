@@ -1,4 +1,4 @@
-//! Who followed links, on a page: six tables with bars, each value of which narrows all of them.
+//! Who followed links, on a page: tables with bars, each value of which narrows all of them.
 
 use url::form_urlencoded::Serializer;
 
@@ -73,6 +73,7 @@ impl Value {
             is_word: true,
         };
         match (dimension, value) {
+            (Dimension::Rule, None) => word("no rule"),
             (_, None) => word("unknown"),
             (Dimension::Referrer, Some(Dimension::IMPORTED)) => word("counted before the import"),
             (Dimension::Bot, Some("true")) => word("known bots"),
@@ -217,6 +218,7 @@ fn title(dimension: Dimension) -> &'static str {
         Dimension::Browser => "Browser",
         Dimension::Os => "System",
         Dimension::Device => "Device",
+        Dimension::Rule => "Rule",
         Dimension::Bot => "Bots",
     }
 }

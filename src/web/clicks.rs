@@ -33,6 +33,7 @@ pub(super) struct ClicksQuery {
     browser: Option<String>,
     os: Option<String>,
     device: Option<String>,
+    rule: Option<String>,
     bot: Option<String>,
 }
 
@@ -109,6 +110,7 @@ impl ClicksQuery {
             &self.browser,
             &self.os,
             &self.device,
+            &self.rule,
             &self.bot,
         ];
         let given = Dimension::ALL.into_iter().zip(given);

@@ -31,6 +31,8 @@ struct PreviewPage<'a> {
     made: String,
     /// `None`: it leads nowhere.
     target: Option<ShownTarget<'a>>,
+    /// How many rules it has, which may lead elsewhere.
+    rules: usize,
     /// Whether its time has not come.
     is_scheduled: bool,
     /// Whether its target is shown only to those who have its password.
@@ -107,7 +109,7 @@ pub(super) async fn preview(
     let wish = PageWish::accepted(&headers).ok_or_else(ApiError::url_not_found)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let preview = links.preview(&code, client.as_str()).await?;
-    let (target, is_scheduled, needs_password, made_at, clicks, as_of) =
+    let (target, rules, is_scheduled, needs_password, made_at, clicks, as_of) =
         match preview.ok_or_else(ApiError::url_not_found)? {
             LinkPreview::Removed(status) => {
                 let reason = abuse.reason_of(&code).await?;
@@ -116,12 +118,21 @@ pub(super) async fn preview(
             }
             LinkPreview::Made {
                 target,
+                rules,
                 is_scheduled,
                 needs_password,
                 made_at,
                 clicks,
                 as_of,
-            } => (target, is_scheduled, needs_password, made_at, clicks, as_of),
+            } => (
+                target,
+                rules,
+                is_scheduled,
+                needs_password,
+                made_at,
+                clicks,
+                as_of,
+            ),
         };
     let page = PreviewPage {
         made: made_at.date(),
@@ -133,6 +144,7 @@ pub(super) async fn preview(
         target: target
             .as_ref()
             .map(|target| ShownTarget::of(target.as_str())),
+        rules,
         is_scheduled,
         needs_password,
     };

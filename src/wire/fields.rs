@@ -6,12 +6,15 @@ use utoipa::ToSchema;
 use self::DocumentKind::{Bulk, Form, Object, Patch, Query, Table};
 #[cfg(test)]
 use super::link::ViewWord;
+use super::rules::RulesJson;
+#[cfg(test)]
+use super::rules_schema::RuleBody;
 use super::value::{Ignored, SecretText, Value, sentence};
 #[cfg(test)]
 use crate::domain::LinkStatus;
 use crate::domain::{
     CustomCode, FieldEdit, LinkEdit, LinkPassword, LinkProperties, LinkRequest, MaxClicks, OwnHost,
-    PasswordHash, PrivateNote, StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
+    PasswordHash, PrivateNote, Rules, StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
 };
 
 /// Declares the fields: what each says, its kind and type, and the documents that have it.
@@ -37,6 +40,8 @@ macro_rules! link_fields {
 const NEW: &[DocumentKind] = &[Query, Object, Bulk, Form, Table];
 const IN_BODY: &[DocumentKind] = &[Object, Bulk, Form, Table, Patch];
 const ANY: &[DocumentKind] = &[Query, Object, Bulk, Form, Table, Patch];
+/// Forms have rules on a page of their own.
+const RULED: &[DocumentKind] = &[Query, Object, Bulk, Table, Patch];
 
 link_fields! {
     /// Absolute `http` or `https` URL of at most 2048 bytes: without control characters, without user name or password, and not on
@@ -90,6 +95,12 @@ link_fields! {
     /// Of an export: a link with a password is refused if the export has no `password_hash`.
     #[schema(value_type = Option<bool>)]
     has_password: Flag(bool), &[Bulk, Table];
+    /// Where some visitors are sent instead of to `target_url`: up to 20 rules in order, of which the first whose conditions all hold
+    /// decides; 65536 bytes of JSON at most. Each has `target_url`, or `split` with 2 to 10 targets of weights from 1 to 1000, which
+    /// `sticky` gives to a visitor for a day (UTC). A change names all rules that the link has afterwards. In a query and in a table it is
+    /// JSON text.
+    #[schema(value_type = Option<Vec<RuleBody>>, max_items = 20)]
+    rules: Rules(RulesJson), RULED;
     /// Clicks that another service counted for it.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     clicks: Count(StartingClicks), &[Bulk, Table];
@@ -237,6 +248,7 @@ impl LinkFields {
             note: note(self.note)?.given(),
             noindex: self.noindex.given().unwrap_or_default(),
             password: hash,
+            rules: rules(self.rules, own_host)?.given(),
         };
         Ok(LinkRequest {
             properties: properties.checked().map_err(sentence)?,
@@ -276,6 +288,7 @@ impl LinkFields {
             is_active: (self.is_active).value(|| Err("is_active: must not be null"))?,
             starts_at: self.starts_at,
             fallback: fallback(self.fallback_url, own_host)?,
+            rules: rules(self.rules, own_host)?,
         })
     }
 }
@@ -302,6 +315,10 @@ fn password_hash(raw: FieldEdit<SecretText>) -> Result<Option<PasswordHash>, Str
     let hash = raw.given().filter(|raw| !raw.expose().is_empty());
     let hash = hash.map(|raw| PasswordHash::parse(raw.expose()));
     hash.transpose().map_err(sentence)
+}
+
+fn rules(raw: FieldEdit<RulesJson>, own_host: &OwnHost) -> Result<FieldEdit<Rules>, String> {
+    raw.parsed(|list| Rules::parse(&list.0, own_host))
 }
 
 fn title(raw: FieldEdit<String>) -> Result<FieldEdit<Title>, String> {

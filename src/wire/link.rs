@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::rules::RulesJson;
+#[cfg(test)]
+use super::rules_schema::RuleBody;
 use crate::domain::{Link, LinkStatus, MaxClicks, TargetUrl, Timestamp, Title};
 
 /// A link as its owner sees it.
@@ -105,6 +108,10 @@ pub struct FullLinkBody {
     /// The hash of that password, only in an export with `secrets=true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_hash: Option<String>,
+    /// Where some visitors are sent instead of to the target: the first rule whose conditions all hold decides.
+    #[serde(default)]
+    #[schema(value_type = Vec<RuleBody>, max_items = 20)]
+    pub rules: RulesJson,
 }
 
 impl FullLinkBody {
@@ -141,6 +148,7 @@ impl FullLinkBody {
             noindex: properties.noindex,
             has_password: properties.password.is_some(),
             password_hash: None,
+            rules: RulesJson::of(properties.rules.as_ref()),
         }
     }
 }
@@ -185,6 +193,7 @@ pub const COLUMNS: &[Column] = &[
     column("note", |link| text(link.note.as_deref())),
     column("noindex", |link| flag(link.noindex)),
     column("has_password", |link| flag(link.has_password)),
+    column("rules", |link| link.rules.to_string().into()),
 ];
 
 /// One column more, of an export with secrets.

@@ -5,12 +5,16 @@
 //! | `link` | the response, and the columns of an export |
 //! | `fields` | what a request says of a link: each field once, for JSON, queries, forms, tables and arguments |
 //! | `value` | the kinds of fields |
+//! | `rules` | rules that are not checked yet |
 //! | `documents` | the documents of the API that have these fields |
-//! | `schema` | their descriptions |
+//! | `schema`, `rules_schema` | their descriptions |
 
 mod documents;
 mod fields;
 mod link;
+mod rules;
+#[cfg(test)]
+mod rules_schema;
 #[cfg(test)]
 mod schema;
 mod value;
@@ -18,4 +22,5 @@ mod value;
 pub use documents::{BulkObject, LinkObject, LinkPatch, LinkQuery};
 pub use fields::{DocumentKind, Field, LinkFields};
 pub use link::{COLUMNS, Column, FullLinkBody, LinkBody, SECRET_COLUMN, ViewWord};
+pub use rules::RulesJson;
 pub use value::{SecretText, Value};

@@ -6,6 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::rules::RulesJson;
 use crate::domain::{FieldEdit, MaxClicks, StartingClicks, Timestamp};
 
 /// The value of a field, by the kind of the field.
@@ -25,6 +26,8 @@ pub enum Value<'a> {
     Count(&'a mut FieldEdit<StartingClicks>),
     /// True or false.
     Flag(&'a mut FieldEdit<bool>),
+    /// Rules, which are checked later.
+    Rules(&'a mut FieldEdit<RulesJson>),
     /// Nothing that is of interest.
     Ignored(&'a mut FieldEdit<Ignored>),
 }
@@ -40,6 +43,7 @@ impl Value<'_> {
             Self::Limit(value) => value.is_kept(),
             Self::Count(value) => value.is_kept(),
             Self::Flag(value) => value.is_kept(),
+            Self::Rules(value) => value.is_kept(),
             Self::Ignored(value) => value.is_kept(),
         }
     }
@@ -54,6 +58,7 @@ impl Value<'_> {
             Self::Limit(value) => *value = map.next_value()?,
             Self::Count(value) => *value = map.next_value()?,
             Self::Flag(value) => *value = map.next_value()?,
+            Self::Rules(value) => *value = map.next_value()?,
             Self::Ignored(value) => *value = map.next_value()?,
         }
         Ok(())
@@ -79,6 +84,7 @@ impl Value<'_> {
                 let flag = |raw: &str| raw.parse::<bool>().map_err(|_| "must be true or false");
                 *value = parsed(name, text, flag)?;
             }
+            Self::Rules(value) => *value = parsed(name, text, str::parse)?,
             Self::Ignored(_) => {}
         }
         Ok(())
@@ -107,6 +113,7 @@ impl Display for Value<'_> {
             Self::Limit(value) => shown(value, formatter),
             Self::Count(value) => shown(value, formatter),
             Self::Flag(value) => shown(value, formatter),
+            Self::Rules(value) => shown(value, formatter),
             Self::Secret(_) | Self::Words(_) | Self::Ignored(_) => Ok(()),
         }
     }

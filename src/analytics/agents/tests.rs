@@ -255,3 +255,18 @@ proptest! {
         prop_assert!(found.browser.is_none_or(|name| BROWSERS.iter().any(|(family, _)| *family == name)));
     }
 }
+
+#[test]
+fn what_is_kept_has_the_words_of_rules_and_filters() {
+    use crate::domain::agent_words;
+    let mut systems: Vec<_> = SYSTEMS.iter().map(|(name, ..)| *name).collect();
+    let mut browsers: Vec<_> = BROWSERS.iter().map(|(name, _)| *name).collect();
+    let mut words = (
+        agent_words::SYSTEMS.to_vec(),
+        agent_words::BROWSERS.to_vec(),
+    );
+    for list in [&mut systems, &mut browsers, &mut words.0, &mut words.1] {
+        list.sort_unstable();
+    }
+    assert_eq!((systems, browsers), words);
+}

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::abuse::Abuse;
-use crate::domain::{InvalidSearchText, NamedUser, NewestWanted, SearchText};
+use crate::domain::{InvalidSearchText, NamedUser, NewestWanted, Rules, SearchText};
 use crate::http::ApiError;
 #[cfg(test)]
 use crate::http::documented::ErrorBody;
@@ -34,6 +34,12 @@ pub(super) enum NeedsRole {
     /// The token's account does not administer this service
     #[response(status = 403, example = json!({"detail": "This needs the administrator role"}))]
     Forbidden(ErrorBody),
+}
+
+/// Where the rules of a link lead.
+fn rule_targets(rules: Option<&Rules>) -> Vec<String> {
+    let targets = rules.into_iter().flat_map(Rules::targets);
+    targets.map(|target| target.as_str().to_owned()).collect()
 }
 
 /// Which page of a list is wanted.

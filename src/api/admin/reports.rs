@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 #[cfg(test)]
 use super::NeedsRole;
-use super::PageQuery;
+use super::{PageQuery, rule_targets};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 #[cfg(test)]
@@ -33,6 +33,9 @@ struct ReportBody {
     /// Where visitors are sent while it is not followed, if its owner chose something.
     #[schema(required = true, example = "https://example.org/later")]
     fallback_url: Option<String>,
+    /// Where its rules send some visitors.
+    #[schema(example = json!(["https://example.org/app"]))]
+    rule_targets: Vec<String>,
     /// 410 or 451, if the link is removed by now.
     #[schema(schema_with = status_of_link, required = true)]
     removed: Option<u16>,
@@ -53,6 +56,7 @@ impl ReportBody {
             id: report.id,
             short_code: report.code.to_string(),
             target_url: report.target.as_str().to_owned(),
+            rule_targets: rule_targets(report.rules.as_ref()),
             fallback_url: report.fallback.map(|fallback| fallback.as_str().to_owned()),
             removed: report.removed.map(RemovalStatus::code),
             reason: report.reason,

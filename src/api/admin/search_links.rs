@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 #[cfg(test)]
 use super::NeedsRole;
-use super::SearchQuery;
+use super::{SearchQuery, rule_targets};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
 #[cfg(test)]
@@ -33,6 +33,9 @@ struct SeenLinkBody {
     /// Where visitors are sent while it is not followed, if its owner chose something.
     #[schema(required = true, example = "https://example.org/later")]
     fallback_url: Option<String>,
+    /// Where its rules send some visitors.
+    #[schema(example = json!(["https://example.org/app"]))]
+    rule_targets: Vec<String>,
     /// The number of its account.
     #[schema(example = 3)]
     owner: i64,
@@ -57,6 +60,7 @@ impl SeenLinkBody {
             id: link.id,
             short_code: link.code.to_string(),
             target_url: link.target.as_str().to_owned(),
+            rule_targets: rule_targets(link.rules.as_ref()),
             fallback_url: link.fallback.map(|fallback| fallback.as_str().to_owned()),
             owner: link.owner.0,
             made_from: link.address,

@@ -74,7 +74,9 @@ struct Sum {
 }
 
 /// What there is a breakdown by.
-const DIMENSIONS: [&str; 6] = ["referrer", "country", "browser", "os", "device", "bot"];
+const DIMENSIONS: [&str; 7] = [
+    "referrer", "country", "browser", "os", "device", "rule", "bot",
+];
 
 /// Rows of each on a terminal, and in JSON.
 const SHOWN_ROWS: u32 = 5;

@@ -220,7 +220,11 @@ impl FastPath {
                 let location = redirected.location().as_str();
                 let headers = headers(redirected.at());
                 let noindex = redirected.noindex();
-                let unsent = self.renderer.redirect(location, noindex, &headers, send);
+                let renderer = &self.renderer;
+                let unsent = match redirected.rules_left_out() {
+                    0 => renderer.redirect(location, noindex, &headers, send),
+                    rules => renderer.without_rules(location, noindex, rules, &headers, send),
+                };
                 (302, unsent)
             }
             Err(RedirectError::Fallback(fallback)) => {

@@ -11,7 +11,7 @@ use axum::response::Response;
 use httpdate::HttpDate;
 
 use crate::domain::Clock;
-use crate::http::{RequestId, RequestIds, security_header_lines};
+use crate::http::{LINK_RULES, RequestId, RequestIds, security_header_lines};
 
 /// Writes the responses of the fast path. Both kinds end with the same headers: `Connection` if the connection closes, the
 /// request id, and `Date`.
@@ -69,6 +69,24 @@ impl FastPathRenderer {
             AFTER_LOCATION
         };
         self.found(location, after, headers, send)
+    }
+
+    /// The same of a link with so many rules, none of which is followed.
+    pub(in crate::server) fn without_rules<T>(
+        &self,
+        location: &str,
+        noindex: bool,
+        rules: usize,
+        headers: &ResponseHeaders<'_>,
+        send: impl FnOnce(&[u8]) -> T,
+    ) -> T {
+        let after = if noindex {
+            AFTER_UNLISTED
+        } else {
+            AFTER_LOCATION
+        };
+        let after = [after, format!("{LINK_RULES}: {rules}\r\n").as_bytes()].concat();
+        self.found(location, &after, headers, send)
     }
 
     /// The same for the fallback of a link.

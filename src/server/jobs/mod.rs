@@ -17,6 +17,7 @@ use crate::telemetry::exposition::Exposition;
 mod blocklist;
 mod code_length;
 mod countries;
+mod daily_keys;
 mod database;
 mod details;
 mod flush;
@@ -80,6 +81,7 @@ pub(super) fn spawn(
     ));
     jobs.spawn(code_length::run(Arc::clone(&app.links)));
     jobs.spawn(prune::run(flusher()));
+    jobs.spawn(daily_keys::run(app.daily_keys.clone()));
     let links = Arc::clone(&app.links);
     jobs.spawn(removals::run(Arc::clone(&app.abuse), links));
     let list = app.links.refusals.blocklist.clone();

@@ -58,7 +58,7 @@ pub(super) struct ClassRows {
 /// In one message to the connection's thread, with the first of the days: each message is two switches of threads. Values are bound one
 /// after the other, through all of the statements.
 const ADD: &str = concat!(
-    "INSERT INTO click_classes (id, referrer, country, browser, os, device, bot)
+    "INSERT INTO click_classes (id, referrer, country, browser, os, device, rule, bot)
      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6 FROM json_each(?);
      DELETE FROM click_detail_growth WHERE at < ?;
      INSERT INTO click_detail_growth SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true

@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::{Admin, ListPage, ListQuery, SearchForm, Section, removal_path};
 use crate::abuse::Abuse;
-use crate::domain::{RemovalStatus, SeenLink, TargetUrl};
+use crate::domain::{RemovalStatus, Rules, SeenLink, TargetUrl};
 use crate::http::{ApiError, QueryOf};
 use crate::web::page::{Site, minute, own_page};
 
@@ -20,6 +20,8 @@ struct FoundLinkRow {
     code: String,
     target: String,
     fallback: Option<String>,
+    /// Where its rules lead, each with the page on which all links to that host are removed.
+    rules: Vec<(String, Option<String>)>,
     owner: i64,
     made: String,
     address: Option<String>,
@@ -38,7 +40,13 @@ impl FoundLinkRow {
         let host = link.target.host();
         let fallback = link.fallback.as_ref();
         let fallback_host = fallback.and_then(TargetUrl::host);
+        let rules = link.rules.iter().flat_map(Rules::targets);
+        let rule = |target: &TargetUrl| {
+            let path = target.host().map(|host| removal_path("host", &host));
+            (target.as_str().to_owned(), path)
+        };
         Self {
+            rules: rules.map(rule).collect(),
             remove_path: removal_path("link", &code),
             host_path: host.map(|host| removal_path("host", &host)),
             fallback_path: fallback_host.map(|host| removal_path("host", &host)),

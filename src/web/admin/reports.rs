@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::{Admin, ListPage, ListQuery, Section, removal_path};
 use crate::abuse::{Abuse, AbuseError};
-use crate::domain::{RemovalStatus, Report};
+use crate::domain::{RemovalStatus, Report, Rules};
 use crate::http::{ApiError, QueryOf};
 use crate::web::form::Form;
 use crate::web::page::{Site, minute, own_page, see_other};
@@ -23,6 +23,8 @@ struct ReportRow<'a> {
     code: String,
     target: String,
     fallback: Option<String>,
+    /// Where its rules lead.
+    rules: Vec<String>,
     reason: String,
     reporter: String,
     at: String,
@@ -38,6 +40,9 @@ impl<'a> ReportRow<'a> {
             id: report.id,
             remove_path: removal_path("link", &code),
             code,
+            rules: (report.rules.iter().flat_map(Rules::targets))
+                .map(|target| target.as_str().to_owned())
+                .collect(),
             target: report.target.as_str().to_owned(),
             fallback: report.fallback.map(|fallback| fallback.as_str().to_owned()),
             reason: report.reason,

@@ -46,6 +46,27 @@ both_modes! {
         becomes(app, &code, 302).await;
     }
 
+    async fn a_link_is_removed_with_the_host_of_a_target_of_its_rules(app) {
+        let (admin, token) = (admin(app).await, app.register().await);
+        let make = async |target: &str| {
+            let split = json!([{"target_url": "https://good.example/a", "weight": 1}, {"target_url": target, "weight": 1}]);
+            let link = json!({"target_url": "https://good.example/", "rules": [{"when": {"device": "phone"}, "split": split}]});
+            send(app, Method::POST, &token, "/urls/shorten", &link).await
+        };
+        let code = make("https://bad.example/b").await.json()["short_code"].as_str().unwrap().to_owned();
+        let seen = app.get_as(&admin, "/admin/links?q=BAD.example").await.json();
+        assert_eq!(seen["links"][0]["short_code"], json!(code));
+        assert_eq!(seen["links"][0]["rule_targets"], json!(["https://good.example/a", "https://bad.example/b"]));
+        let id = id_of(&remove(app, &admin, "host", "bad.example", 410).await);
+        becomes(app, &code, 410).await;
+        make("https://bad.example/c").await.is_error(422, &REFUSED.replace("target_url", "rules"));
+        let plain = app.shorten(&token, "https://good.example/").await;
+        let edit = json!({"rules": [{"target_url": "https://bad.example/d"}]});
+        send(app, Method::PATCH, &token, &format!("/urls/{plain}"), &edit).await.is_error(422, &REFUSED.replace("target_url", "rules"));
+        assert_eq!(revoke(app, &admin, id).await.status, 200);
+        becomes(app, &code, 302).await;
+    }
+
     async fn a_removed_address_is_removed_in_every_form_in_which_ipv6_carries_it(app) {
         let (admin, token) = (admin(app).await, app.register().await);
         let forms = [

@@ -67,7 +67,7 @@ both_modes! {
         for (field, value) in links::fields() {
             let text = match &value {
                 Value::String(text) => text.clone(),
-                Value::Array(words) => words.iter().map(|word| word.as_str().unwrap()).collect::<Vec<_>>().join(","),
+                Value::Array(words) if words.iter().all(Value::is_string) => words.iter().map(|word| word.as_str().unwrap()).collect::<Vec<_>>().join(","),
                 other => other.to_string(),
             };
             query.append_pair(field, &text);

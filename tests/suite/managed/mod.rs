@@ -11,6 +11,7 @@ mod noindex;
 mod notes;
 mod pools;
 mod repeated;
+mod rules;
 mod scheduled;
 mod short_codes;
 

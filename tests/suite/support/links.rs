@@ -14,6 +14,10 @@ pub(crate) fn fields() -> Vec<(&'static str, Value)> {
         ("fallback_url", json!("https://example.org/later")),
         ("note", json!("Räume, \"vormerken\"\nim Mai")),
         ("noindex", json!(true)),
+        (
+            "rules",
+            json!([{"name": "app", "target_url": "https://example.org/app, \"beta\"", "when": {"device": ["phone", "tablet"]}}]),
+        ),
     ]
 }
 

@@ -1,0 +1,65 @@
+//! The words for what a visitor's agent says: kinds of devices, families of systems and of browsers.
+
+/// All kinds of devices.
+pub const DEVICES: [&str; 5] = ["desktop", "phone", "tablet", "tv", "console"];
+
+/// Families of systems.
+pub const SYSTEMS: [&str; 14] = [
+    "Android",
+    "BlackBerry",
+    "BSD",
+    "ChromeOS",
+    "HarmonyOS",
+    "iOS",
+    "KaiOS",
+    "Linux",
+    "macOS",
+    "Tizen",
+    "TV",
+    "webOS",
+    "Windows",
+    "Windows Phone",
+];
+
+/// Families of browsers.
+pub const BROWSERS: [&str; 39] = [
+    "Amazon Silk",
+    "Android Browser",
+    "Brave",
+    "Chrome",
+    "Coc Coc",
+    "DuckDuckGo",
+    "Ecosia",
+    "Edge",
+    "Facebook",
+    "Firefox",
+    "Google app",
+    "Huawei Browser",
+    "Instagram",
+    "Internet Explorer",
+    "KakaoTalk",
+    "LINE",
+    "Mail",
+    "Maxthon",
+    "Mi Browser",
+    "Opera",
+    "Pale Moon",
+    "Pinterest",
+    "QQ Browser",
+    "Safari",
+    "Samsung Internet",
+    "Seznam",
+    "Slack",
+    "Snapchat",
+    "Sogou Explorer",
+    "Teams",
+    "Telegram",
+    "TikTok",
+    "UC Browser",
+    "Vivaldi",
+    "Vivo Browser",
+    "WeChat",
+    "Whale",
+    "X",
+    "Yandex Browser",
+];
