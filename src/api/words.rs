@@ -42,6 +42,7 @@ words! {
         Os = "os",
         Device = "device",
         Bot = "bot",
+        Code = "code",
     }
 
     /// The form of an export.

@@ -69,7 +69,8 @@ impl CacheLimits {
         let fallback = link.fallback();
         let fallback = fallback.map_or(0, |fallback| fallback.as_str().len());
         let bytes = LINK_OVERHEAD + code.as_str().len() + link.location.as_str().len();
-        let bytes = bytes + rare + fallback;
+        let alias = link.alias().map_or(0, |alias| alias.link.as_str().len());
+        let bytes = bytes + rare + fallback + alias;
         let share = self
             .links
             .map_or(0, |links| self.link_memory() / links.max(1));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::domain::{
-    Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, RedirectOptions,
-    RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
+    Alias, Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed,
+    RedirectOptions, RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
 };
 
 /// The part of a link that a redirect needs, ready to be sent. With the counters of its `Arc` it takes one line of the
@@ -20,7 +20,7 @@ pub struct CachedLink {
     pub location: Location,
     /// The moment from which it is no longer followed.
     pub end: LinkEnd,
-    /// The data set of its clicks.
+    /// The data set of its clicks: that of its own code.
     pub shard: Shard,
     /// An inactive link is not followed.
     pub is_active: bool,
@@ -41,14 +41,25 @@ pub struct RareParts {
     pub start: Option<Timestamp>,
     /// Where visitors are sent before the start, after the end, and once the clicks are used up.
     pub fallback: Option<Arc<Location>>,
+    /// The alias by which the link is cached; `None` if that is its own code.
+    pub alias: Option<Alias>,
 }
 
 impl RareParts {
     /// `None` if the link has none of them.
-    pub(super) fn of(start: Option<Timestamp>, fallback: Option<Location>) -> Option<Box<Self>> {
-        let has_any = start.is_some() || fallback.is_some();
+    pub(super) fn of(
+        start: Option<Timestamp>,
+        fallback: Option<Location>,
+        alias: Option<Alias>,
+    ) -> Option<Box<Self>> {
+        let has_any = start.is_some() || fallback.is_some() || alias.is_some();
         let fallback = fallback.map(Arc::new);
-        has_any.then(|| Box::new(Self { start, fallback }))
+        let parts = || Self {
+            start,
+            fallback,
+            alias,
+        };
+        has_any.then(|| Box::new(parts()))
     }
 }
 
@@ -103,6 +114,7 @@ impl LinkEnd {
 }
 
 impl CachedLink {
+    /// A link whose own code has this data set.
     pub(super) fn new(link: &LinkTarget, shard: Shard) -> Self {
         Self {
             id: link.id,
@@ -117,6 +129,7 @@ impl CachedLink {
             rare: RareParts::of(
                 link.starts_at,
                 link.fallback.as_ref().map(TargetUrl::location),
+                link.alias.clone(),
             ),
         }
     }
@@ -125,6 +138,12 @@ impl CachedLink {
     #[must_use]
     pub fn fallback(&self) -> Option<&Arc<Location>> {
         self.rare.as_ref()?.fallback.as_ref()
+    }
+
+    /// The alias by which it is cached, unless that is its own code.
+    #[must_use]
+    pub fn alias(&self) -> Option<&Alias> {
+        self.rare.as_ref()?.alias.as_ref()
     }
 
     /// The clock is read only for links that have a start or an end.

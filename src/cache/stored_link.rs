@@ -1,9 +1,12 @@
 //! A cached link as text in Redis, readable with `redis-cli`.
 
 use super::link::{CachedLink, LinkEnd, RareParts, UsedUp};
-use crate::domain::{LinkId, Location, RedirectOptions, RemovalStatus, Shard, Timestamp, UserId};
+use crate::domain::{
+    Alias, LinkId, Location, RedirectOptions, RemovalStatus, Shard, ShortCode, Timestamp, UserId,
+};
 
-/// `generation id owner flags end location`, and of a link with a start or a fallback `start fallback`, too. The generation is included
+/// `generation id owner flags end location`, and of a link with a start or a fallback `start fallback`,
+/// followed by the alias's id and the link's own code if it is cached by an alias. The generation is included
 /// because a Redis that was away, or was rolled back, may bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451),
 /// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`, and so is the start; a missing fallback is `-`.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
@@ -26,6 +29,10 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
         let fallback = rare.fallback.as_ref();
         let fallback = fallback.map_or("-", |fallback| fallback.as_str());
         stored.extend([" ", start, " ", fallback]);
+        if let Some(alias) = &rare.alias {
+            let id = alias.id.number().to_string();
+            stored.extend([" ", &id, " ", alias.link.as_str()]);
+        }
     }
     stored
 }
@@ -43,22 +50,29 @@ fn moment(field: &str) -> Result<Option<Timestamp>, Invalid> {
     Ok(Some(moment))
 }
 
-/// `start fallback`, of a link that has one of them.
+/// `start fallback`, and maybe `id code` of an alias, of a link that has one of them.
 fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareParts>> {
     let start = moment(fields.next()?).ok()?;
     let fallback = match fields.next()? {
         "-" => None,
         fallback => Some(Location::parse(fallback)?),
     };
-    RareParts::of(start, fallback)
+    let alias = match fields.next() {
+        Some(id) => Some(Alias {
+            id: LinkId::parse(id.parse().ok()?)?,
+            link: ShortCode::parse(fields.next()?)?,
+        }),
+        None => None,
+    };
+    RareParts::of(start, fallback, alias)
 }
 
-/// `None` for any text that [`encode`] does not write for this generation.
+/// `None` for any text that [`encode`] does not write for this generation. The data set is that of the code by which the link is cached.
 pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<CachedLink> {
     let mut fields = stored
         .strip_prefix(generation)?
         .strip_prefix(' ')?
-        .splitn(7, ' ');
+        .splitn(9, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;
     let owner = UserId(fields.next()?.parse().ok()?);
     let flags = fields.next()?;
@@ -112,6 +126,7 @@ mod tests {
             path in "[!-~]{0,50}",
             start in option::of(0..4_000_000_000_000_000_i64),
             fallback in option::of("[!-~]{0,50}"),
+            alias in option::of((0..=LinkId::LAST.number(), "[a-zA-Z0-9_-]{1,64}")),
         ) {
             let location = |path: String| TargetUrl::from_stored(&format!("https://example.com/{path}")).location();
             let link = CachedLink {
@@ -124,7 +139,14 @@ mod tests {
                 end: LinkEnd::at(end.and_then(Timestamp::from_micros)),
                 options: RedirectOptions::from_letters(&options).unwrap(),
                 used_up: UsedUp::default(),
-                rare: RareParts::of(start.and_then(Timestamp::from_micros), fallback.map(location)),
+                rare: RareParts::of(
+                    start.and_then(Timestamp::from_micros),
+                    fallback.map(location),
+                    alias.map(|(id, link)| Alias {
+                        id: LinkId::parse(id).unwrap(),
+                        link: ShortCode::parse(&link).unwrap(),
+                    }),
+                ),
             };
             prop_assert_eq!(decode(&encode(&link, "first"), "second", Shard::ONLY), None);
             prop_assert_eq!(decode(&encode(&link, "first"), "first", Shard::ONLY), Some(link));
@@ -140,7 +162,7 @@ mod tests {
 
         #[test]
         fn any_other_text_is_a_miss(
-            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [0-9+-]{1,20} [aigb1][lqn]{0,3} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}( (-|[0-9]{1,3}) (-|https://[a-c]{0,3}))?"],
+            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [0-9+-]{1,20} [aigb1][lqn]{0,3} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}( (-|[0-9]{1,3}) (-|https://[a-c]{0,3})( [0-9]{1,20} [a-c/]{0,3})?)?"],
         ) {
             if let Some(link) = decode(&stored, "first", Shard::ONLY) {
                 prop_assert_eq!(link.click().link(), link.id);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    CustomCode, LinkProperties, LinkState, LinkTime, NotFollowed, RemovalStatus, ShortCode,
+    Alias, CustomCode, LinkProperties, LinkState, LinkTime, NotFollowed, RemovalStatus, ShortCode,
     TargetUrl, Timestamp, UserId,
 };
 
@@ -170,6 +170,8 @@ pub struct LinkTarget {
     pub starts_at: Option<Timestamp>,
     /// Where visitors are sent before its start, after its end, and once its clicks are used up.
     pub fallback: Option<TargetUrl>,
+    /// The alias by which it was looked up; `None` if that was its own code.
+    pub alias: Option<Alias>,
 }
 
 impl LinkTarget {
@@ -186,7 +188,14 @@ impl LinkTarget {
             options: RedirectOptions::default(),
             starts_at: None,
             fallback: None,
+            alias: None,
         }
+    }
+
+    /// Its own code, when it was looked up by this code.
+    #[must_use]
+    pub fn own_code<'a>(&'a self, asked: &'a ShortCode) -> &'a ShortCode {
+        self.alias.as_ref().map_or(asked, |alias| &alias.link)
     }
 
     /// Whether it redirects at this moment, as far as its time decides.

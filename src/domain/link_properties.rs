@@ -1,7 +1,7 @@
 //! What an owner may set of a link, and change later.
 
 use super::{
-    FieldEdit, InvalidProperty, MaxClicks, PrivateNote, Tags, TargetUrl, Timestamp, Title,
+    Aliases, FieldEdit, InvalidProperty, MaxClicks, PrivateNote, Tags, TargetUrl, Timestamp, Title,
 };
 
 /// What an owner sets of a link.
@@ -29,6 +29,8 @@ pub struct LinkProperties {
     pub note: Option<PrivateNote>,
     /// Whether search engines are asked not to list the link.
     pub noindex: bool,
+    /// More codes of the link.
+    pub aliases: Aliases,
 }
 
 impl LinkProperties {
@@ -47,6 +49,7 @@ impl LinkProperties {
             fallback: None,
             note: None,
             noindex: false,
+            aliases: Aliases::default(),
         }
     }
 
@@ -77,6 +80,7 @@ impl LinkProperties {
             fallback,
             note,
             noindex,
+            aliases,
         } = self;
         let target = target.as_str();
         let title = title.as_ref().map_or("", Title::as_str);
@@ -85,7 +89,7 @@ impl LinkProperties {
         let start = starts_at.map(Timestamp::micros);
         let fallback = fallback.as_ref().map_or("", TargetUrl::as_str);
         let note = note.as_ref().map_or("", PrivateNote::as_str);
-        let texts = format!("{target}\0{title}\0{tags}\0{fallback}\0{note}");
+        let texts = format!("{target}\0{title}\0{tags}\0{fallback}\0{note}\0{aliases}");
         let flags = format!("{is_active}\0{forward_query}\0{noindex}");
         format!("{texts}\0{flags}\0{start:?}\0{end:?}\0{max:?}").into()
     }
@@ -116,6 +120,8 @@ pub struct LinkEdit {
     pub note: FieldEdit<PrivateNote>,
     /// Whether search engines are asked not to list the link.
     pub noindex: Option<bool>,
+    /// Other codes beside the link's own.
+    pub aliases: Option<Aliases>,
 }
 
 impl LinkEdit {
@@ -140,6 +146,7 @@ impl LinkEdit {
             fallback: edit.fallback.apply(to.fallback.as_ref()),
             note: edit.note.apply(to.note.as_ref()),
             noindex: edit.noindex.unwrap_or(to.noindex),
+            aliases: edit.aliases.unwrap_or_else(|| to.aliases.clone()),
         };
         properties.checked()
     }
@@ -183,21 +190,25 @@ pub(crate) fn any_properties(
     let moment = || of(0..below.cast_signed());
     let numbers = (moment(), moment(), of(1..below));
     let flags = any::<(bool, bool, bool)>();
-    (texts, numbers, flags).prop_map(
-        |((target, title, tags, fallback, note), (start, end, max), flags)| LinkProperties {
-            target: TargetUrl::from_stored(&target),
-            is_active: flags.0,
-            title: title.and_then(|title| Title::parse(&title).unwrap()),
-            tags: Tags::parse(tags.iter().map(String::as_str)).unwrap(),
-            expires_at: end.and_then(Timestamp::from_micros),
-            max_clicks: max.map(|max| MaxClicks::parse(max).unwrap()),
-            forward_query: flags.1,
-            starts_at: start
-                .filter(|start| end.is_none_or(|end| *start < end))
-                .and_then(Timestamp::from_micros),
-            fallback: fallback.map(|fallback| TargetUrl::from_stored(&fallback)),
-            note: note.and_then(|note| PrivateNote::parse(&note).unwrap()),
-            noindex: flags.2,
+    let aliases = proptest::collection::hash_set("[ab]{1,2}", 0..3);
+    (texts, numbers, flags, aliases).prop_map(
+        |((target, title, tags, fallback, note), (start, end, max), flags, aliases)| {
+            LinkProperties {
+                target: TargetUrl::from_stored(&target),
+                is_active: flags.0,
+                title: title.and_then(|title| Title::parse(&title).unwrap()),
+                tags: Tags::parse(tags.iter().map(String::as_str)).unwrap(),
+                expires_at: end.and_then(Timestamp::from_micros),
+                max_clicks: max.map(|max| MaxClicks::parse(max).unwrap()),
+                forward_query: flags.1,
+                starts_at: start
+                    .filter(|start| end.is_none_or(|end| *start < end))
+                    .and_then(Timestamp::from_micros),
+                fallback: fallback.map(|fallback| TargetUrl::from_stored(&fallback)),
+                note: note.and_then(|note| PrivateNote::parse(&note).unwrap()),
+                noindex: flags.2,
+                aliases: Aliases::parse(aliases.iter().map(String::as_str), |_| false).unwrap(),
+            }
         },
     )
 }

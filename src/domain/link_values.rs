@@ -36,6 +36,9 @@ pub enum InvalidProperty {
     /// A start that is not before the end.
     #[error("starts_at: must be before expires_at")]
     StartsAfterEnd,
+    /// The link's own code among its aliases.
+    #[error("aliases: must not have the link's own code")]
+    OwnCodeAsAlias,
 }
 
 /// A link's name: 1 to 200 characters, without control characters.

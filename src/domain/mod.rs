@@ -3,6 +3,7 @@
 //! Nothing here does input or output. Each file has a type, its parser, and the sentence that a client reads when the
 //! parser refuses.
 
+mod aliases;
 mod api_key;
 mod audit;
 mod blocklist;
@@ -40,6 +41,7 @@ mod unknown_name;
 mod user;
 mod zone;
 
+pub use aliases::{Alias, Aliases, ChangedCode, InvalidAliases};
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
 pub use blocklist::{Blocklist, CurrentBlocklist, InvalidBlocklist, InvalidEntry};

@@ -1,6 +1,6 @@
 //! How many bytes the texts of a link take: most of what the database keeps of it.
 
-use super::{LinkEdit, LinkProperties, PrivateNote, TagEdit, Tags, TargetUrl, Title};
+use super::{Aliases, LinkEdit, LinkProperties, PrivateNote, TagEdit, Tags, TargetUrl, Title};
 
 impl LinkProperties {
     /// Bytes of its texts.
@@ -8,7 +8,7 @@ impl LinkProperties {
     pub fn text_bytes(&self) -> u64 {
         let targets = [Some(&self.target), self.fallback.as_ref()];
         let (title, note) = (self.title.as_ref(), self.note.as_ref());
-        sum(targets, title, Some(&self.tags), note)
+        sum(targets, title, Some(&self.tags), note, Some(&self.aliases))
     }
 }
 
@@ -22,15 +22,19 @@ impl LinkEdit {
             Some(TagEdit::Set(tags) | TagEdit::Add(tags)) => Some(tags),
             Some(TagEdit::Remove(_)) | None => None,
         };
-        sum(targets, title, tags, note)
+        sum(targets, title, tags, note, self.aliases.as_ref())
     }
 }
+
+/// What an alias takes in the database beside its code: a row of its own.
+const ALIAS_BYTES: usize = 128;
 
 fn sum(
     targets: [Option<&TargetUrl>; 2],
     title: Option<&Title>,
     tags: Option<&Tags>,
     note: Option<&PrivateNote>,
+    aliases: Option<&Aliases>,
 ) -> u64 {
     let targets = targets.into_iter().flatten();
     let targets: usize = targets.map(|target| target.as_str().len()).sum();
@@ -38,5 +42,7 @@ fn sum(
     let tags = tags.iter().flat_map(|tags| tags.as_slice());
     let tags: usize = tags.map(|tag| tag.len() + 1).sum();
     let note = note.map_or(0, |note| note.as_str().len());
-    (targets + title + tags + note) as u64
+    let aliases = aliases.iter().flat_map(|aliases| aliases.as_slice());
+    let aliases: usize = aliases.map(|code| ALIAS_BYTES + code.as_str().len()).sum();
+    (targets + title + tags + note + aliases) as u64
 }

@@ -11,6 +11,8 @@ use crate::domain::{
 pub struct LinkStats {
     /// Its target; `None` if the link is removed or scheduled, and the target is hidden.
     pub target: Option<TargetUrl>,
+    /// Its own code.
+    pub code: ShortCode,
     /// Exact number of answered redirects.
     pub clicks: u64,
 }
@@ -51,13 +53,15 @@ impl LinkService {
             return Ok(None);
         };
         let (link, has_parked) = (found.value, found.has_parked);
-        let click = self.click_of(link.id, link.owner, code);
+        let code = link.own_code(code).clone();
+        let click = self.click_of(link.id, link.owner, &code);
         let counted = counting.of(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = counted.get(&link.id).copied();
         let is_shown = link.removed.is_none() && link.time(self.clock.now()) != LinkTime::Before;
         Ok(clicks.map(|clicks| LinkStats {
             target: is_shown.then_some(link.target),
+            code,
             clicks,
         }))
     }
@@ -76,7 +80,7 @@ impl LinkService {
             return Ok(None);
         };
         let (link, has_parked) = (found.value, found.has_parked);
-        let click = self.click_of(link.id, link.owner, code);
+        let click = self.click_of(link.id, link.owner, link.own_code(code));
         let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
         let Some(clicks) = value.get(&link.id).copied() else {
             return Ok(None);

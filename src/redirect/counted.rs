@@ -23,7 +23,9 @@ impl Redirect {
         visitor: &Visitor<'_>,
     ) -> Result<Redirected, RedirectError> {
         let class = self.classifier.class_of(visitor);
-        match self.recorders.record(link.click(), class, version).await {
+        let alias = link.alias().map(|alias| alias.id);
+        let recording = self.recorders.record(link.click(), alias, class, version);
+        match recording.await {
             Ok(receipt) if self.cache.version() == version => {
                 Ok(Redirected::by_click(link, source, receipt))
             }
@@ -49,10 +51,11 @@ impl Redirect {
             }
             tries += 1;
             let (click, class) = (link.click(), self.classifier.class_of(visitor));
+            let (recorders, alias) = (&self.recorders, link.alias().map(|alias| alias.id));
             let recorded = if tries < TRIES {
-                self.recorders.record(click, class, version).await
+                recorders.record(click, alias, class, version).await
             } else {
-                Ok(self.recorders.record_unconditionally(click, class).await)
+                Ok(recorders.record_unconditionally(click, alias, class).await)
             };
             match recorded {
                 Ok(receipt) => return self.confirmed(code, link, source, receipt, visitor).await,
@@ -90,7 +93,8 @@ impl Redirect {
         }
         // The code now belongs to another link: the click is counted for that link, too.
         let class = self.classifier.class_of(visitor);
-        let recorded = self.recorders.record_unconditionally(now.click(), class);
+        let alias = now.alias().map(|alias| alias.id);
+        let recorded = (self.recorders).record_unconditionally(now.click(), alias, class);
         Ok(Redirected::by_click(now, source_now, recorded.await))
     }
 }

@@ -37,6 +37,7 @@ properties! {
     fallback_url text: fallback => fallback.as_ref().map(TargetUrl::as_str);
     note text: note => note.as_ref().map_or("", PrivateNote::as_str);
     noindex boolean: noindex => *noindex;
+    aliases text: aliases => json!(aliases.texts().collect::<Vec<_>>()).to_string();
 }
 
 /// The names of the columns.

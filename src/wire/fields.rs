@@ -10,8 +10,8 @@ use super::value::{Ignored, Value, sentence};
 #[cfg(test)]
 use crate::domain::LinkStatus;
 use crate::domain::{
-    CustomCode, FieldEdit, LinkEdit, LinkProperties, LinkRequest, MaxClicks, OwnHost, PrivateNote,
-    StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
+    Aliases, CustomCode, FieldEdit, LinkEdit, LinkProperties, LinkRequest, MaxClicks, OwnHost,
+    PrivateNote, StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
 };
 
 /// Declares the fields: what each says, its kind and type, and the documents that have it.
@@ -80,6 +80,11 @@ link_fields! {
     /// Whether search engines are asked not to list the link: its redirect has `X-Robots-Tag: noindex`.
     #[schema(value_type = Option<bool>)]
     noindex: Flag(bool), ANY;
+    /// Up to 20 more codes of the link, each as `custom_code`; in a query with commas between. Each leads where the link leads and counts
+    /// for it; `by=code` tells their clicks apart. A change names all aliases that the link has afterwards: the others lead nowhere any
+    /// more, and only you may use them again.
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
+    aliases: Words(Vec<String>), ANY;
     /// Clicks that another service counted for it.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     clicks: Count(StartingClicks), &[Bulk, Table];
@@ -220,7 +225,12 @@ impl LinkFields {
             fallback: fallback(self.fallback_url, own_host)?.given(),
             note: note(self.note)?.given(),
             noindex: self.noindex.given().unwrap_or_default(),
+            aliases: aliases(self.aliases, is_reserved)?.unwrap_or_default(),
         };
+        if let Some(code) = &custom_code {
+            let is_other = properties.aliases.beside(code.as_code());
+            is_other.map_err(sentence)?;
+        }
         Ok(LinkRequest {
             properties: properties.checked().map_err(sentence)?,
             custom_code,
@@ -233,7 +243,11 @@ impl LinkFields {
     ///
     /// # Errors
     /// As above.
-    pub fn edit(self, own_host: &OwnHost) -> Result<LinkEdit, String> {
+    pub fn edit(
+        self,
+        own_host: &OwnHost,
+        is_reserved: fn(&str) -> bool,
+    ) -> Result<LinkEdit, String> {
         let given = self.target_url;
         let given = given.value(|| Err("target_url: must not be null"))?;
         let target = given.map(|raw| target("target_url", &raw, own_host));
@@ -251,6 +265,7 @@ impl LinkFields {
             is_active: (self.is_active).value(|| Err("is_active: must not be null"))?,
             starts_at: self.starts_at,
             fallback: fallback(self.fallback_url, own_host)?,
+            aliases: aliases(self.aliases, is_reserved)?,
         })
     }
 }
@@ -271,6 +286,15 @@ fn title(raw: FieldEdit<String>) -> Result<FieldEdit<Title>, String> {
 
 fn note(raw: FieldEdit<String>) -> Result<FieldEdit<PrivateNote>, String> {
     raw.parsed(|raw| PrivateNote::parse(&raw)).map_err(sentence)
+}
+
+fn aliases(
+    raw: FieldEdit<Vec<String>>,
+    is_reserved: fn(&str) -> bool,
+) -> Result<Option<Aliases>, String> {
+    let raw = raw.value(|| Ok::<_, String>(Vec::new()))?;
+    let parse = |raw: Vec<String>| Aliases::parse(raw.iter().map(String::as_str), is_reserved);
+    raw.map(parse).transpose().map_err(sentence)
 }
 
 fn tags(raw: FieldEdit<Vec<String>>) -> Result<FieldEdit<Tags>, String> {

@@ -99,6 +99,9 @@ pub struct FullLinkBody {
     pub note: Option<String>,
     /// Whether search engines are asked not to list it.
     pub noindex: bool,
+    /// More codes at which it is followed.
+    #[schema(example = json!(["spring"]), max_items = 20)]
+    pub aliases: Vec<String>,
 }
 
 impl FullLinkBody {
@@ -133,6 +136,7 @@ impl FullLinkBody {
                 .map(str::to_owned),
             note: (properties.note.as_ref()).map(|note| note.as_str().to_owned()),
             noindex: properties.noindex,
+            aliases: properties.aliases.texts().map(str::to_owned).collect(),
         }
     }
 }
@@ -166,6 +170,7 @@ pub const COLUMNS: &[Column] = &[
     column("fallback_url", |link| text(link.fallback_url.as_deref())),
     column("note", |link| text(link.note.as_deref())),
     column("noindex", |link| flag(link.noindex)),
+    column("aliases", |link| link.aliases.join(",").into()),
 ];
 
 const fn column(name: &'static str, cell: fn(&FullLinkBody) -> Cow<'_, str>) -> Column {

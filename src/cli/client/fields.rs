@@ -43,6 +43,9 @@ pub(in crate::cli) struct FieldArgs {
     /// Ask search engines not to list the link.
     #[arg(long)]
     noindex: bool,
+    /// One more code of the link; may be given several times, or several, separated by commas. A change names all of them.
+    #[arg(long = "alias", value_name = "CODE", value_delimiter = ',')]
+    aliases: Vec<String>,
 }
 
 /// What is taken away from a link.
@@ -76,6 +79,9 @@ pub(in crate::cli) struct ClearArgs {
     /// Let search engines list the link.
     #[arg(long, conflicts_with = "noindex")]
     no_noindex: bool,
+    /// Take all its aliases away.
+    #[arg(long, conflicts_with = "aliases")]
+    no_aliases: bool,
 }
 
 impl FieldArgs {
@@ -95,6 +101,7 @@ impl FieldArgs {
             fallback_url: FieldEdit::set_if(fallback),
             note: FieldEdit::set_if(self.note),
             noindex: FieldEdit::set_if(self.noindex.then_some(true)),
+            aliases: FieldEdit::set_if(Some(self.aliases).filter(|codes| !codes.is_empty())),
             ..LinkFields::default()
         }
     }
@@ -115,6 +122,7 @@ impl FieldArgs {
             fallback_url: unless(cleared.no_fallback, given.fallback_url),
             note: unless(cleared.no_note, given.note),
             noindex: unless(cleared.no_noindex, given.noindex),
+            aliases: unless(cleared.no_aliases, given.aliases),
             ..given
         }
     }
@@ -152,6 +160,9 @@ pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()>
     }
     if let Some(fallback) = &link.fallback_url {
         line(out, "fallback", &harmless(fallback))?;
+    }
+    if !link.aliases.is_empty() {
+        line(out, "aliases", &harmless(&link.aliases.join(", ")))?;
     }
     if link.noindex {
         line(out, "robots", &"search engines are asked not to list it")?;
