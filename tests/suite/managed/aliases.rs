@@ -379,14 +379,14 @@ async fn clicks_by_aliases_are_exact_over_several_data_sets() {
         follow(&app, alias, number + 2).await;
     }
     follow(&app, "own-code", 1).await;
-    let mut expected: Vec<_> = aliases
+    let clicked = aliases
         .iter()
         .zip(2..)
-        .map(|(alias, clicks)| (*alias, clicks))
-        .rev()
-        .collect();
+        .map(|(alias, clicks)| (*alias, clicks));
+    let mut expected: Vec<_> = clicked.collect();
+    expected.reverse();
     expected.push(("own-code", 1));
-    let total = expected.iter().map(|(_, clicks)| clicks).sum();
+    let total = expected.iter().map(|(_, clicks)| clicks).sum::<u64>();
     assert_eq!(by_code(&app, &token, "own-code").await, rows(&expected));
     assert_eq!(app.clicks("own-code").await, total);
     app.written_back("own-code", total).await;
