@@ -124,11 +124,13 @@ CREATE TABLE deleted_users (
 
 -- # Links
 
+-- Each alias of a link has a row of its own here, so that one constraint keeps all codes apart, and clicks are counted by code. Such a row
+-- has a code, an id and the link, without an owner: no list and no sum of an owner has it. Triggers keep these rows as `aliases` says.
 CREATE TABLE links (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     short_code     text    NOT NULL CONSTRAINT links_short_code_unique UNIQUE,
     target_url     text    NOT NULL,
-    owner_id       bigint  NOT NULL CONSTRAINT links_owner_exists REFERENCES users (id) ON DELETE CASCADE,
+    owner_id       bigint  CONSTRAINT links_owner_exists REFERENCES users (id) ON DELETE CASCADE,
     title          text    NOT NULL DEFAULT '',
     -- A JSON array of texts.
     tags           text    NOT NULL DEFAULT '[]',
@@ -156,20 +158,31 @@ CREATE TABLE links (
     password_hash  text,
     -- Where some visitors are sent instead, as JSON; NULL: nobody.
     rules          text,
-    CONSTRAINT links_start_before_end CHECK (starts_at < expires_at)
+    -- More codes of the link: a JSON array of texts.
+    aliases        text    NOT NULL DEFAULT '[]',
+    -- Of an alias, its link.
+    alias_of       bigint  CONSTRAINT links_alias_of_link REFERENCES links (id),
+    CONSTRAINT links_start_before_end CHECK (starts_at < expires_at),
+    CONSTRAINT links_owner_or_link CHECK ((owner_id IS NULL) = (alias_of IS NOT NULL))
 );
+CREATE INDEX links_by_link ON links (alias_of) WHERE alias_of IS NOT NULL;
 
 -- Links of accounts that are there; the others are unknown already, and wait for their removal. A migration that adds a
 -- column to the links replaces this view, which has the columns of the moment at which it was made.
 CREATE VIEW live_links AS
-    SELECT * FROM links WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
+    SELECT * FROM links
+    WHERE alias_of IS NULL AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
+
+-- Which link has each code, and of an alias its own id.
+CREATE VIEW link_codes AS
+    SELECT short_code AS code, coalesce(alias_of, id) AS link_id, CASE WHEN alias_of IS NOT NULL THEN id END AS alias_id FROM links;
 
 -- For people who look at rows by hand. The service does not read it. It leaves out the notes of owners and the hashes of passwords.
 CREATE VIEW readable_links AS
     SELECT links.id, short_code, target_url, email AS owner, title, tags, is_active,
         to_timestamp(links.created_at / 1000000.0) AS created_at, to_timestamp(updated_at / 1000000.0) AS updated_at,
         to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, noindex, removed_status,
-        to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url, rules,
+        to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url, rules, aliases,
         password_hash IS NOT NULL AS has_password
     FROM links JOIN users ON users.id = owner_id;
 
@@ -220,6 +233,8 @@ CREATE TABLE retired_codes (
 CREATE TABLE link_changes (
     number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     short_code   text   NOT NULL,
+    -- Of an alias, the code of its link: clicks are counted in the shard of that code.
+    link_code    text,
     changed_in   bigint NOT NULL DEFAULT txid_current(),
     changed_at   bigint NOT NULL DEFAULT now_micros(),
     -- When an instance published it in Redis.
@@ -229,7 +244,7 @@ CREATE TABLE link_changes (
 CREATE INDEX link_changes_short_code ON link_changes (short_code, number);
 CREATE INDEX link_changes_changed_in ON link_changes (changed_in);
 CREATE INDEX link_changes_unpublished ON link_changes (number) WHERE published_at IS NULL;
-CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes WHERE published_at IS NULL;
+CREATE VIEW unpublished_changes AS SELECT number, short_code, link_code FROM link_changes WHERE published_at IS NULL;
 
 -- Deleted links that may have clicks in link_clicks. A background job removes those by rising id, in small batches that wait
 -- for no writer: what another one has locked is passed over, so each link is looked at again a minute after it was looked at first.
@@ -242,14 +257,22 @@ CREATE TABLE deleted_links (
 -- retired, whoever deleted the link or its owner; that of a removed link has no owner any more. The row in link_clicks is left
 -- for a while: merges see in it that the link is deleted.
 CREATE FUNCTION link_changed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    link links := OLD;
 BEGIN
+    -- An alias goes before its link.
+    IF OLD.alias_of IS NOT NULL THEN
+        SELECT * INTO link FROM links WHERE id = OLD.alias_of;
+    END IF;
     -- The links of a deleted account were announced with it.
-    IF TG_OP = 'UPDATE' OR NOT EXISTS (SELECT FROM deleted_users WHERE user_id = OLD.owner_id) THEN
-        INSERT INTO link_changes (short_code) VALUES (OLD.short_code);
+    IF TG_OP = 'UPDATE' OR NOT EXISTS (SELECT FROM deleted_users WHERE user_id = link.owner_id) THEN
+        INSERT INTO link_changes (short_code, link_code) VALUES (OLD.short_code, nullif(link.short_code, OLD.short_code));
+        INSERT INTO link_changes (short_code, link_code)
+        SELECT short_code, OLD.short_code FROM links WHERE OLD.aliases <> '[]' AND alias_of = OLD.id;
     END IF;
     IF TG_OP = 'DELETE' THEN
         INSERT INTO retired_codes (short_code, retired_at, owner_id)
-        VALUES (OLD.short_code, now_micros(), CASE WHEN OLD.removed_status IS NULL THEN OLD.owner_id END)
+        VALUES (OLD.short_code, now_micros(), CASE WHEN link.removed_status IS NULL THEN link.owner_id END)
         ON CONFLICT (short_code) DO UPDATE SET retired_at = excluded.retired_at, owner_id = excluded.owner_id;
         INSERT INTO deleted_links (link_id) VALUES (OLD.id) ON CONFLICT DO NOTHING;
     END IF;
@@ -261,10 +284,31 @@ CREATE TRIGGER links_changed
         starts_at, fallback_url, pool, password_hash, rules OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION link_changed();
 
--- How many links each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.
+-- The rows of aliases. A code that is in use, or retired by another owner, gets no row: whoever sets the list looks afterwards.
+CREATE FUNCTION link_aliased() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    DELETE FROM links WHERE alias_of = NEW.id AND short_code NOT IN (SELECT value FROM json_each(NEW.aliases));
+    WITH made AS (
+        INSERT INTO links (short_code, alias_of, target_url, created_at)
+        SELECT value, NEW.id, '', NEW.created_at FROM json_each(NEW.aliases)
+        WHERE EXISTS (SELECT FROM checked_server)
+            AND (SELECT true FROM retired_codes WHERE short_code = value AND owner_id IS DISTINCT FROM NEW.owner_id) IS NULL
+        ORDER BY value ON CONFLICT (short_code) DO NOTHING RETURNING short_code
+    )
+    INSERT INTO link_changes (short_code, link_code) SELECT short_code, NEW.short_code FROM made;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER links_made_with_aliases AFTER INSERT ON links
+    FOR EACH ROW WHEN (NEW.aliases <> '[]') EXECUTE FUNCTION link_aliased();
+CREATE TRIGGER links_aliased AFTER UPDATE OF aliases ON links
+    FOR EACH ROW WHEN (NEW.aliases <> OLD.aliases) EXECUTE FUNCTION link_aliased();
+
+-- How many links and aliases each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.
 CREATE TABLE link_totals (
     owner_id bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
-    links    bigint NOT NULL
+    links    bigint NOT NULL,
+    aliases  bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
 CREATE FUNCTION link_totals_begin() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -274,29 +318,30 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION link_totals_add() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+-- Adds rows of `links` to the totals of their owners, or takes them from these. The totals are locked in order, so that two statements
+-- for several owners do not wait for each other.
+CREATE FUNCTION link_totals_change() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    sign bigint := CASE WHEN TG_OP = 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
-    -- In order, so that two statements for several owners do not wait for each other.
-    PERFORM FROM link_totals WHERE owner_id IN (SELECT owner_id FROM made) ORDER BY owner_id FOR UPDATE;
-    UPDATE link_totals SET links = links + (SELECT count(*) FROM made WHERE made.owner_id = link_totals.owner_id)
-    WHERE owner_id IN (SELECT owner_id FROM made);
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION link_totals_subtract() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    PERFORM FROM link_totals WHERE owner_id IN (SELECT owner_id FROM gone) ORDER BY owner_id FOR UPDATE;
-    UPDATE link_totals SET links = links - (SELECT count(*) FROM gone WHERE gone.owner_id = link_totals.owner_id)
-    WHERE owner_id IN (SELECT owner_id FROM gone);
+    PERFORM FROM link_totals WHERE owner_id IN (SELECT owner_id FROM changed) ORDER BY owner_id FOR UPDATE;
+    UPDATE link_totals SET links = links + sign * (SELECT count(*) FROM changed WHERE changed.owner_id = link_totals.owner_id)
+    WHERE owner_id IN (SELECT owner_id FROM changed);
+    IF EXISTS (SELECT FROM changed WHERE alias_of IS NOT NULL) THEN
+        PERFORM FROM link_totals WHERE owner_id IN (SELECT links.owner_id FROM changed JOIN links ON links.id = changed.alias_of)
+        ORDER BY owner_id FOR UPDATE;
+        UPDATE link_totals SET aliases = aliases + sign * number
+        FROM (SELECT links.owner_id, count(*) AS number FROM changed JOIN links ON links.id = changed.alias_of GROUP BY 1) AS sums
+        WHERE sums.owner_id = link_totals.owner_id;
+    END IF;
     RETURN NULL;
 END
 $$;
 CREATE TRIGGER link_totals_begin AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION link_totals_begin();
-CREATE TRIGGER link_totals_add AFTER INSERT ON links REFERENCING NEW TABLE AS made
-    FOR EACH STATEMENT EXECUTE FUNCTION link_totals_add();
-CREATE TRIGGER link_totals_subtract AFTER DELETE ON links REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION link_totals_subtract();
+CREATE TRIGGER link_totals_add AFTER INSERT ON links REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION link_totals_change();
+CREATE TRIGGER link_totals_subtract AFTER DELETE ON links REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION link_totals_change();
 
 -- Which link a request with an Idempotency-Key made, and a digest of what it asked for.
 CREATE TABLE idempotency_keys (
@@ -398,7 +443,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT interval, in_interval FROM link_clicks WHERE link_id = of_link;
 $$;
 
--- Adds clicks of one interval to links and to the sums of their owners. The links are in rising order, each once, so
+-- Adds clicks of one interval to links and to the sums of their owners; those of aliases, whose owner is 0, are in no such sum. The links are in rising order, each once, so
 -- that writers hardly ever deadlock: first the links that have a row, then the others. Clicks of deleted links are dropped. Returns the number of links that were added to.
 -- The settings leave one plan, also for a table that has grown since: a look-up of each row, in rising order.
 CREATE FUNCTION add_clicks(ids bigint[], counts bigint[], owners bigint[], of_interval integer) RETURNS bigint
@@ -437,7 +482,7 @@ BEGIN
     ),
     logged AS (
         INSERT INTO owner_series_log (owner_id, interval, clicks)
-        SELECT owner, of_interval, as_count(sum(n)) FROM updated GROUP BY owner
+        SELECT owner, of_interval, as_count(sum(n)) FROM updated WHERE owner <> 0 GROUP BY owner
     )
     SELECT array_agg(link_id) INTO added FROM updated;
     IF cardinality(ids) = coalesce(cardinality(added), 0) THEN
@@ -458,7 +503,7 @@ BEGIN
         made := ARRAY(SELECT unnest(made) EXCEPT SELECT unnest(gone));
     END IF;
     INSERT INTO owner_series_log (owner_id, interval, clicks)
-    SELECT owner, of_interval, as_count(sum(n)) FROM unnest(ids, counts, owners) AS triple (id, n, owner) WHERE id IN (SELECT unnest(made)) GROUP BY owner;
+    SELECT owner, of_interval, as_count(sum(n)) FROM unnest(ids, counts, owners) AS triple (id, n, owner) WHERE id IN (SELECT unnest(made)) AND owner <> 0 GROUP BY owner;
     -- Rows that another writer made meanwhile, without rows of deleted links.
     again := ARRAY(
         SELECT link_id FROM link_clicks
@@ -477,7 +522,7 @@ CREATE FUNCTION count_clicks(ids bigint[], counts bigint[], of_interval integer)
 BEGIN
     RETURN (
         SELECT add_clicks(array_agg(id ORDER BY id), array_agg(n ORDER BY id), array_agg(owner_id ORDER BY id), of_interval) FROM (
-            SELECT id, n, (SELECT owner_id FROM links WHERE links.id = pair.id) AS owner_id FROM unnest(ids, counts) AS pair (id, n)
+            SELECT id, n, (SELECT coalesce(owner_id, 0) FROM links WHERE links.id = pair.id) AS owner_id FROM unnest(ids, counts) AS pair (id, n)
         ) AS owned WHERE owner_id IS NOT NULL);
 END
 $$;
@@ -591,7 +636,7 @@ BEGIN
             FROM taken, unnest(links, clicks, owners) AS triple (link, n, owner) OFFSET 0
         ) AS of_parts GROUP BY id ORDER BY id
     )
-    SELECT array_agg(id), array_agg(n), array_agg(owner), as_count(coalesce(sum(n), 0)) INTO ids, counts, owners_of, click_count FROM sums;
+    SELECT array_agg(id), array_agg(n), array_agg(owner), as_count(coalesce(sum(n) FILTER (WHERE owner <> 0), 0)) INTO ids, counts, owners_of, click_count FROM sums;
     link_count := CASE WHEN ids IS NULL THEN 0 ELSE add_clicks(ids, counts, owners_of, of_interval) END;
     -- A merge does not wait for parts that are locked.
     are_more := are_more AND ids IS NOT NULL;
@@ -846,14 +891,19 @@ LANGUAGE sql SET enable_sort = off SET enable_indexonlyscan = off SET enable_bit
     FROM taken;
 $$;
 
--- A link that is deleted leaves the sums with all of its clicks. Its row in link_clicks is locked first, and made if it is
+-- A link that is deleted takes its aliases with it, and leaves the sums with all of its clicks. Its row in link_clicks is locked first, and made if it is
 -- missing: who adds clicks at this moment is waited for, or waits. Clicks in parts are in no sum yet, and will be dropped.
 CREATE FUNCTION owner_series_less() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     INSERT INTO link_clicks (link_id, clicks, interval, in_interval, is_deleted) VALUES (OLD.id, 0, 0, 0, true)
     ON CONFLICT (link_id) DO UPDATE SET is_deleted = true;
-    INSERT INTO owner_series_log (owner_id, interval, clicks)
-    SELECT OLD.owner_id, at, -sum(clicks) FROM merged_points(OLD.id, 0) WHERE clicks > 0 GROUP BY at;
+    IF OLD.aliases <> '[]' THEN
+        DELETE FROM links WHERE alias_of = OLD.id;
+    END IF;
+    IF OLD.owner_id IS NOT NULL THEN
+        INSERT INTO owner_series_log (owner_id, interval, clicks)
+        SELECT OLD.owner_id, at, -sum(clicks) FROM merged_points(OLD.id, 0) WHERE clicks > 0 GROUP BY at;
+    END IF;
     RETURN OLD;
 END
 $$;
@@ -979,7 +1029,8 @@ CREATE INDEX deleted_details_owner ON deleted_details (owner_id);
 
 CREATE FUNCTION link_details_end() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    INSERT INTO deleted_details (link_id, owner_id) SELECT id, owner_id FROM deleted ON CONFLICT DO NOTHING;
+    INSERT INTO deleted_details (link_id, owner_id) SELECT id, owner_id FROM deleted WHERE owner_id IS NOT NULL
+    ON CONFLICT DO NOTHING;
     RETURN NULL;
 END
 $$;

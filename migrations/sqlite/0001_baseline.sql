@@ -82,11 +82,13 @@ CREATE TABLE deleted_users (
 
 -- # Links
 
+-- Each alias of a link has a row of its own here, so that one constraint keeps all codes apart, and clicks are counted by code. Such a row
+-- has a code, an id and the link, without an owner: no list and no sum of an owner has it. Triggers keep these rows as `aliases` says.
 CREATE TABLE links (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
     short_code     TEXT    NOT NULL UNIQUE,
     target_url     TEXT    NOT NULL,
-    owner_id       INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    owner_id       INTEGER REFERENCES users (id) ON DELETE CASCADE,
     title          TEXT    NOT NULL DEFAULT '',
     -- A JSON array of texts.
     tags           TEXT    NOT NULL DEFAULT '[]',
@@ -119,12 +121,23 @@ CREATE TABLE links (
     password_hash  TEXT,
     -- Where some visitors are sent instead, as JSON; NULL: nobody.
     rules          TEXT,
-    CHECK (starts_at < expires_at)
+    -- More codes of the link: a JSON array of texts.
+    aliases        TEXT    NOT NULL DEFAULT '[]',
+    -- Of an alias, its link.
+    alias_of       INTEGER REFERENCES links (id),
+    CHECK (starts_at < expires_at),
+    CHECK ((owner_id IS NULL) = (alias_of IS NOT NULL))
 ) STRICT;
+CREATE INDEX links_by_link ON links (alias_of) WHERE alias_of IS NOT NULL;
 
 -- Links of accounts that are there; the others are unknown already, and wait for their removal.
 CREATE VIEW live_links AS
-    SELECT * FROM links WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
+    SELECT * FROM links
+    WHERE alias_of IS NULL AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
+
+-- Which link has each code, and of an alias its own id.
+CREATE VIEW link_codes AS
+    SELECT short_code AS code, coalesce(alias_of, id) AS link_id, CASE WHEN alias_of IS NOT NULL THEN id END AS alias_id FROM links;
 
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
 CREATE INDEX links_newest_first ON links (owner_id, created_at DESC, id DESC);
@@ -167,11 +180,13 @@ CREATE TABLE retired_codes (
 -- The outbox: changes of links that instances may not know of yet.
 CREATE TABLE link_changes (
     number     INTEGER PRIMARY KEY AUTOINCREMENT,
-    short_code TEXT NOT NULL
+    short_code TEXT NOT NULL,
+    -- Of an alias, the code of its link: clicks are counted in the shard of that code.
+    link_code  TEXT
 ) STRICT;
 -- Whoever deletes a link takes its change out again once it is published, however many others are still unpublished.
 CREATE INDEX link_changes_short_code ON link_changes (short_code);
-CREATE VIEW unpublished_changes AS SELECT number, short_code FROM link_changes;
+CREATE VIEW unpublished_changes AS SELECT number, short_code, link_code FROM link_changes;
 
 -- Whoever changes or deletes a link, also by hand, tells the service through the outbox. The code of a deleted link is
 -- retired, whoever deleted the link or its owner; that of a removed link has no owner any more.
@@ -180,8 +195,15 @@ AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forwa
         starts_at, fallback_url, pool, password_hash, rules ON links
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (old.short_code);
+    INSERT INTO link_changes (short_code, link_code)
+    SELECT short_code, old.short_code FROM links WHERE old.aliases <> '[]' AND alias_of = old.id;
 END;
-CREATE TRIGGER link_deleted AFTER DELETE ON links
+-- A link takes its aliases with it; they go before it.
+CREATE TRIGGER link_aliases_end BEFORE DELETE ON links WHEN old.aliases <> '[]'
+BEGIN
+    DELETE FROM links WHERE alias_of = old.id;
+END;
+CREATE TRIGGER link_deleted AFTER DELETE ON links WHEN old.alias_of IS NULL
 BEGIN
     -- The links of a deleted account were announced with it.
     INSERT INTO link_changes (short_code)
@@ -191,21 +213,59 @@ BEGIN
         CASE WHEN old.removed_status IS NULL THEN old.owner_id END)
     ON CONFLICT (short_code) DO UPDATE SET retired_at = excluded.retired_at, owner_id = excluded.owner_id;
 END;
+CREATE TRIGGER alias_deleted AFTER DELETE ON links WHEN old.alias_of IS NOT NULL
+BEGIN
+    INSERT INTO link_changes (short_code, link_code)
+    SELECT old.short_code, short_code FROM links
+    WHERE id = old.alias_of AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = owner_id);
+    INSERT INTO retired_codes (short_code, retired_at, owner_id)
+    SELECT old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000, CASE WHEN removed_status IS NULL THEN owner_id END
+    FROM links WHERE id = old.alias_of
+    ON CONFLICT (short_code) DO UPDATE SET retired_at = excluded.retired_at, owner_id = excluded.owner_id;
+END;
 
--- How many links each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.
+-- The rows of aliases. A code that is in use, or retired by another owner, gets no row: whoever sets the list looks afterwards.
+CREATE TRIGGER link_made_with_aliases AFTER INSERT ON links WHEN new.aliases <> '[]'
+BEGIN
+    INSERT INTO links (short_code, alias_of, target_url, created_at)
+    SELECT value, new.id, '', new.created_at FROM json_each(new.aliases)
+    WHERE NOT EXISTS (SELECT 1 FROM retired_codes WHERE short_code = value AND owner_id IS NOT new.owner_id)
+    ON CONFLICT (short_code) DO NOTHING;
+END;
+CREATE TRIGGER link_aliased AFTER UPDATE OF aliases ON links WHEN new.aliases <> old.aliases
+BEGIN
+    DELETE FROM links WHERE alias_of = new.id AND short_code NOT IN (SELECT value FROM json_each(new.aliases));
+    INSERT INTO links (short_code, alias_of, target_url, created_at)
+    SELECT value, new.id, '', new.created_at FROM json_each(new.aliases)
+    WHERE NOT EXISTS (SELECT 1 FROM retired_codes WHERE short_code = value AND owner_id IS NOT new.owner_id)
+    ON CONFLICT (short_code) DO NOTHING;
+END;
+CREATE TRIGGER alias_made AFTER INSERT ON links WHEN new.alias_of IS NOT NULL
+BEGIN
+    INSERT INTO link_changes (short_code, link_code) SELECT new.short_code, short_code FROM links WHERE id = new.alias_of;
+END;
+
+-- How many links and aliases each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.
 CREATE TABLE link_totals (
     owner_id INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
-    links    INTEGER NOT NULL
+    links    INTEGER NOT NULL,
+    aliases  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TRIGGER link_totals_begin AFTER INSERT ON users BEGIN
     INSERT INTO link_totals (owner_id, links) VALUES (NEW.id, 0);
 END;
-CREATE TRIGGER link_totals_add AFTER INSERT ON links BEGIN
+CREATE TRIGGER link_totals_add AFTER INSERT ON links WHEN new.alias_of IS NULL BEGIN
     UPDATE link_totals SET links = links + 1 WHERE owner_id = NEW.owner_id;
 END;
-CREATE TRIGGER link_totals_subtract AFTER DELETE ON links BEGIN
+CREATE TRIGGER link_totals_subtract AFTER DELETE ON links WHEN old.alias_of IS NULL BEGIN
     UPDATE link_totals SET links = links - 1 WHERE owner_id = OLD.owner_id;
+END;
+CREATE TRIGGER alias_totals_add AFTER INSERT ON links WHEN new.alias_of IS NOT NULL BEGIN
+    UPDATE link_totals SET aliases = aliases + 1 WHERE owner_id = (SELECT owner_id FROM links WHERE id = new.alias_of);
+END;
+CREATE TRIGGER alias_totals_subtract AFTER DELETE ON links WHEN old.alias_of IS NOT NULL BEGIN
+    UPDATE link_totals SET aliases = aliases - 1 WHERE owner_id = (SELECT owner_id FROM links WHERE id = old.alias_of);
 END;
 
 -- Which link a request with an Idempotency-Key made, and a digest of what it asked for.
@@ -372,7 +432,7 @@ BEGIN
 END;
 
 -- A link that is deleted leaves the sums with all of its clicks, before the trigger that removes its series.
-CREATE TRIGGER owner_series_less BEFORE DELETE ON links WHEN old.clicks > 0
+CREATE TRIGGER owner_series_less BEFORE DELETE ON links WHEN old.clicks > 0 AND old.alias_of IS NULL
 BEGIN
     INSERT INTO owner_series (owner_id, interval, clicks)
     SELECT old.owner_id, interval, -clicks FROM link_series WHERE link_id = old.id
@@ -469,7 +529,7 @@ CREATE TABLE deleted_details (
 ) STRICT;
 CREATE INDEX deleted_details_owner ON deleted_details (owner_id);
 
-CREATE TRIGGER link_details_end AFTER DELETE ON links
+CREATE TRIGGER link_details_end AFTER DELETE ON links WHEN old.alias_of IS NULL
 BEGIN
     INSERT OR IGNORE INTO deleted_details (link_id, owner_id) VALUES (old.id, old.owner_id);
 END;

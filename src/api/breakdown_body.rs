@@ -7,9 +7,9 @@ use super::series_body::SeriesQuery;
 #[cfg(test)]
 use super::words::{self, DimensionWord};
 use crate::analytics::filter;
-use crate::domain::{Dimension, InvalidRange, SeriesRange, Timestamp};
+use crate::domain::{Dimension, InvalidRange, SeriesRange, ShortCode, Timestamp};
 use crate::http::ApiError;
-use crate::links::{MAX_ROWS, WantedBreakdown};
+use crate::links::{ClicksByCode, MAX_ROWS, WantedBreakdown};
 use crate::store::{Breakdown, ClickSum};
 
 /// Rows unless a number is given.
@@ -23,8 +23,8 @@ pub(super) struct BreakdownParameters {
     /// Only links that have exactly this tag; only for all your links.
     #[param(max_length = 50)]
     pub(super) tag: Option<String>,
-    /// What there is a row for: `referrer`, `country`, `browser`, `os`, `device`, `rule` or `bot`. Of a referrer its registrable
-    /// host is kept: `example.co.uk` of `news.example.co.uk`. A rule is there by its name or number, and of a split with `/` and the name
+    /// What there is a row for: `referrer`, `country`, `browser`, `os`, `device`, `rule` or `bot`; of a single link also `code`. Of a referrer its
+    /// registrable host is kept: `example.co.uk` of `news.example.co.uk`. A rule is there by its name or number, and of a split with `/` and the name
     /// or number of its target: `2`, `spring/1`; `null` is for clicks of no rule.
     #[param(schema_with = words::dimension)]
     by: Option<String>,
@@ -63,17 +63,48 @@ pub(super) struct BreakdownParameters {
     /// Only clicks of known bots, `true`, or of others, `false`.
     #[param(schema_with = words::bot, example = "false")]
     bot: Option<String>,
+    /// Only clicks by this code of a single link; only with `by=code`, as clicks are counted by code without what is known of visitors.
+    #[param(pattern = "^[A-Za-z0-9_-]{1,64}$", example = "spring")]
+    code: Option<String>,
 }
 
 impl BreakdownParameters {
+    /// What is asked of clicks by code, with the code if only one is; `None` if a breakdown by something else is asked for.
+    pub(super) fn by_code(
+        &self,
+        now: Timestamp,
+    ) -> Result<Option<(WantedBreakdown, Option<String>)>, ApiError> {
+        if self.by.as_deref() != Some("code") {
+            return Ok(None);
+        }
+        let wanted = Self {
+            by: None,
+            code: None,
+            ..self.clone()
+        };
+        let (_, wanted) = wanted.wanted(now)?;
+        if let Some((dimension, _)) = wanted.filters.first() {
+            return Err(ApiError::invalid(format!(
+                "{}: cannot be combined with by=code, as clicks are counted by code without what is known of visitors",
+                dimension.as_str()
+            )));
+        }
+        Ok(Some((wanted, self.code.clone())))
+    }
+
     pub(super) fn wanted(self, now: Timestamp) -> Result<(Dimension, WantedBreakdown), ApiError> {
         let invalid = |detail: &str| ApiError::invalid(detail.to_owned());
+        if self.code.is_some() {
+            return Err(invalid(
+                "code: is only for by=code, as clicks are counted by code without what is known of visitors",
+            ));
+        }
         let by = self
             .by
             .as_deref()
             .map_or(Some(Dimension::Referrer), Dimension::parse);
         let by = by.ok_or_else(|| {
-            invalid("by: must be referrer, country, browser, os, device, rule or bot, such as by=country")
+            invalid("by: must be referrer, country, browser, os, device, rule or bot, or code of a single link, such as by=country")
         })?;
         let limit = self.limit.as_deref().map_or(Ok(LIMIT), str::parse);
         let limit = limit.ok().filter(|limit| (1..=MAX_ROWS).contains(limit));
@@ -145,9 +176,9 @@ pub(super) struct RowBody {
     /// Clicks with it.
     #[schema(example = 21)]
     clicks: u64,
-    /// Clicks without the clicks of known bots.
-    #[schema(example = 20)]
-    people: u64,
+    /// Clicks without the clicks of known bots; `null` of a code, as that is not kept by code.
+    #[schema(required = true, example = 20)]
+    people: Option<u64>,
 }
 
 /// Clicks without a row of their own.
@@ -156,9 +187,9 @@ pub(super) struct SumBody {
     /// All of them.
     #[schema(example = 2)]
     clicks: u64,
-    /// Clicks without the clicks of known bots.
-    #[schema(example = 1)]
-    people: u64,
+    /// Clicks without the clicks of known bots; `null` of codes.
+    #[schema(required = true, example = 1)]
+    people: Option<u64>,
 }
 
 impl BreakdownBody {
@@ -166,7 +197,7 @@ impl BreakdownBody {
         let row = |(value, sum): (Option<String>, ClickSum)| RowBody {
             value,
             clicks: sum.clicks,
-            people: sum.people,
+            people: Some(sum.people),
         };
         let other = Some(found.other).filter(|other| other.clicks > 0);
         Self {
@@ -174,7 +205,32 @@ impl BreakdownBody {
             clicks: found.total.clicks,
             people: found.total.people,
             rows: found.rows.into_iter().map(row).collect(),
-            other: other.map(|ClickSum { clicks, people }| SumBody { clicks, people }),
+            other: other.map(|ClickSum { clicks, people }| SumBody {
+                clicks,
+                people: Some(people),
+            }),
+        }
+    }
+
+    /// Clicks by code: up to `limit` codes have rows of their own.
+    pub(super) fn by_code(found: ClicksByCode, limit: u32) -> Self {
+        let limit = found.rows.len().min(limit as usize);
+        let (own, others) = found.rows.split_at(limit);
+        let row = |(code, clicks): &(ShortCode, u64)| RowBody {
+            value: Some(code.as_str().to_owned()),
+            clicks: *clicks,
+            people: None,
+        };
+        let other: u64 = others.iter().map(|(_, clicks)| clicks).sum();
+        Self {
+            by: "code",
+            clicks: found.clicks,
+            people: found.clicks - found.bots,
+            rows: own.iter().map(row).collect(),
+            other: (other > 0).then_some(SumBody {
+                clicks: other,
+                people: None,
+            }),
         }
     }
 }

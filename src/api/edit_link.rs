@@ -43,8 +43,11 @@ use crate::wire::LinkPatch;
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
-        (status = 409, description = "The administrators of this service removed the link: it can be deleted, and nothing else",
-            body = ErrorBody, example = json!({"detail": "URL removed"})),
+        (status = 409, description = "The administrators of this service removed the link: it can be deleted, and nothing else. Or an alias is taken",
+            body = ErrorBody, examples(
+            ("removed" = (value = json!({"detail": "URL removed"}))),
+            ("aliases" = (value = json!({"detail": "aliases: spring is taken"}))),
+        )),
         (status = 412, description = "The link is in none of the states of `If-Match`", body = ErrorBody,
             example = json!({"detail": "If-Match: the link was changed meanwhile; read it again"})),
         TakesBody, NeedsToken, NeedsWriteKey, Limited, NeedsRoom, NeedsDatabase,
@@ -62,7 +65,7 @@ pub(super) async fn edit(
     patch: Result<JsonBody<LinkPatch>, ApiError>,
 ) -> Result<Response, ApiError> {
     let edit = patch.and_then(|JsonBody(patch)| {
-        let edit = patch.0.edit(&links.own_host);
+        let edit = patch.0.edit(&links.own_host, links.is_reserved);
         edit.map_err(ApiError::invalid)
     });
     let edited = match (&code, &edit) {
@@ -183,7 +186,7 @@ mod tests {
         #[test]
         fn a_merge_patch_changes_what_it_names_and_nothing_else(patch in patches(), before in before()) {
             let parsed = parse_object::<LinkPatch>(patch.to_string().as_bytes());
-            let parsed = parsed.and_then(|patch| patch.0.edit(&own_host()));
+            let parsed = parsed.and_then(|patch| patch.0.edit(&own_host(), |_| false));
             let named = patch.as_object().unwrap();
             match parsed {
                 Ok(edit) => {

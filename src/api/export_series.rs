@@ -17,7 +17,7 @@ use crate::links::{LinkService, WantedBreakdown};
 ///
 /// The series of one of your links as CSV, one line for each point: `by` names the interval, `value` is when it starts.
 /// Then the breakdowns of the same time, one line for each row: `by` is `referrer`, `country`, `browser`, `os`, `device` or
-/// `bot`, and an empty `value` is unknown; past 1,000 values of each, the rest is `other`. A cell that a spreadsheet would
+/// `bot`, and those of each code in rows `code` without `people`. An empty `value` is unknown; past 1,000 values of each, the rest is `other`. A cell that a spreadsheet would
 /// take for a formula has an apostrophe before it.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats/export", tag = "links", operation_id = "export_series",
@@ -55,6 +55,8 @@ pub(super) async fn export_series(
     let (code, range) = (&counted.link.code, asked?);
     let breakdowns = links.breakdowns(owner, code, WantedBreakdown::all(&range));
     let breakdowns = breakdowns.await?.unwrap_or_default();
-    let csv = clicks_csv(code.as_str(), &range, &compared.series, &breakdowns)?;
+    let by_code = links.clicks_by_code(owner, code, &range).await?;
+    let (name, series) = (code.as_str(), &compared.series);
+    let csv = clicks_csv(name, &range, series, &breakdowns, by_code.as_ref())?;
     Ok(with_clicks_as_of(csv, compared.as_of))
 }

@@ -10,7 +10,7 @@ use super::breakdown_body::{BreakdownBody, BreakdownParameters};
 use crate::accounts::Accounts;
 #[cfg(test)]
 use crate::http::documented::{CodeParameter, ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
-use crate::http::{ApiError, Json, PathCode, QueryOf};
+use crate::http::{ApiError, Json, PathCode, QueryOf, with_clicks_as_of};
 use crate::links::LinkService;
 
 /// Who followed one of your links?
@@ -20,14 +20,20 @@ use crate::links::LinkService;
 /// busy. Clicks from before visitor classes were recorded are not included. Clicks that another service counted have the referrer
 /// `imported`, belong to the quarter of an hour in which the link was imported, and do not count as people. Days older than
 /// `ANALYTICS_DETAIL_DAYS` are kept as a whole (UTC): such a day is included if it begins in the range.
+///
+/// `by=code` says by which code the link was followed: its own, or an alias. These are exact counts, also with `ANALYTICS=off`; the clicks
+/// of an alias that was taken away, and those that another service counted, are those of the own code. They are counted without what
+/// is known of visitors, so `people` is `null` in their rows, and no filter but `code` combines with them.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats/breakdown", tag = "links", operation_id = "link_breakdown",
     params(CodeParameter, BreakdownParameters), security(("bearer" = [])),
     responses(
-        (status = 200, description = "The breakdown", body = BreakdownBody),
+        (status = 200, description = "The breakdown", body = BreakdownBody, headers(
+            ("Clicks-As-Of" = String, description = "Present only with `by=code` and if exact click counts cannot be read: all clicks up to this moment are counted, and some later clicks"),
+        )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody, example = json!({"detail": "URL not found"})),
         (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
-            ("by" = (value = json!({"detail": "by: must be referrer, country, browser, os, device, rule or bot, such as by=country"}))),
+            ("by" = (value = json!({"detail": "by: must be referrer, country, browser, os, device, rule or bot, or code of a single link, such as by=country"}))),
             ("limit" = (value = json!({"detail": "limit: must be 1 to 1000, such as limit=10"}))),
         )),
         TakesQuery, NeedsToken, NeedsDatabase,
@@ -47,7 +53,21 @@ pub(super) async fn link_breakdown(
         let detail = "tag: is for all links together, as /urls/my/breakdown?tag=spring";
         return Err(ApiError::invalid(detail.to_owned()));
     }
-    let (by, wanted) = query.wanted(links.clock.now())?;
+    let now = links.clock.now();
+    if let Some((wanted, only)) = query.by_code(now)? {
+        let code = code.ok_or_else(ApiError::url_not_found)?;
+        let found = links.clicks_by_code(owner, &code, &wanted.range).await?;
+        let mut found = found.ok_or_else(ApiError::url_not_found)?;
+        if let Some(only) = only {
+            found.rows.retain(|(code, _)| code.as_str() == only);
+            found.clicks = found.rows.iter().map(|(_, clicks)| clicks).sum();
+            found.bots = 0;
+        }
+        let as_of = found.as_of;
+        let body = BreakdownBody::by_code(found, wanted.limit);
+        return Ok(with_clicks_as_of(Json(body).into_response(), as_of));
+    }
+    let (by, wanted) = query.wanted(now)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let found = links.breakdown(owner, &code, by, wanted).await?;
     let found = found.ok_or_else(ApiError::url_not_found)?;

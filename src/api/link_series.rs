@@ -39,7 +39,7 @@ pub(super) async fn link_series(
     let range = query.range(links.clock.now())?;
     let code = code.ok_or_else(ApiError::not_found)?;
     let series = links.series(&code, &range, client.as_str()).await?;
-    let series = series.ok_or_else(ApiError::not_found)?;
+    let (code, series) = series.ok_or_else(ApiError::not_found)?;
     let code = code.as_str().to_owned();
     Ok(Json(SeriesBody::new(Some(code), &range, &series)).into_response())
 }

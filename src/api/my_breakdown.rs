@@ -23,7 +23,7 @@ use crate::links::LinkService;
     responses(
         (status = 200, description = "The breakdown", body = BreakdownBody),
         (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
-            ("by" = (value = json!({"detail": "by: must be referrer, country, browser, os, device, rule or bot, such as by=country"}))),
+            ("by" = (value = json!({"detail": "by: must be referrer, country, browser, os, device, rule or bot, or code of a single link, such as by=country"}))),
             ("limit" = (value = json!({"detail": "limit: must be 1 to 1000, such as limit=10"}))),
         )),
         TakesQuery, NeedsToken, NeedsDatabase,

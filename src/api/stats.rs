@@ -62,13 +62,13 @@ pub(super) async fn stats(
     let stats = links.stats(&code, client.as_str()).await?;
     let stats = stats.ok_or_else(ApiError::not_found)?;
     let body = StatsBody {
-        short_code: code.as_str().to_owned(),
+        short_code: stats.code.as_str().to_owned(),
         target_url: stats.target.map(|target| target.as_str().to_owned()),
         rules: stats.rules,
         clicks: stats.clicks,
         total: stats.clicks,
     };
     let mut response = Json(body).into_response();
-    name_short_url(&mut response, &code, &base_address);
+    name_short_url(&mut response, &stats.code, &base_address);
     Ok(response)
 }

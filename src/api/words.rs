@@ -43,6 +43,7 @@ words! {
         Device = "device",
         Rule = "rule",
         Bot = "bot",
+        Code = "code",
     }
 
     /// The form of an export.

@@ -70,7 +70,8 @@ impl CacheLimits {
         let fallback = fallback.map_or(0, |fallback| fallback.as_str().len());
         let bytes = LINK_OVERHEAD + code.as_str().len() + link.location.as_str().len();
         let rules = link.rules().map_or(0, |rules| rules.bytes());
-        let bytes = bytes + rare + fallback + rules;
+        let alias = link.alias().map_or(0, |alias| alias.link.as_str().len());
+        let bytes = bytes + rare + fallback + rules + alias;
         let share = self
             .links
             .map_or(0, |links| self.link_memory() / links.max(1));

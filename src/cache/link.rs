@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::rules::CachedRules;
 use crate::domain::{
-    Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed, PasswordMark,
-    PoolId, RedirectOptions, RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
+    Alias, Click, Clock, LinkId, LinkState, LinkTarget, LinkTime, Location, NotFollowed,
+    PasswordMark, PoolId, RedirectOptions, RemovalStatus, Shard, TargetUrl, Timestamp, UserId,
 };
 
 /// The part of a link that a redirect needs, ready to be sent. With the counters of its `Arc` it takes one line of the
@@ -21,7 +21,7 @@ pub struct CachedLink {
     pub location: Location,
     /// The moment from which it is no longer followed.
     pub end: LinkEnd,
-    /// The data set of its clicks.
+    /// The data set of its clicks: that of its own code.
     pub shard: Shard,
     /// An inactive link is not followed.
     pub is_active: bool,
@@ -48,6 +48,8 @@ pub struct RareParts {
     pub password: Option<PasswordMark>,
     /// Where some visitors are sent instead of to the target.
     pub rules: Option<Arc<CachedRules>>,
+    /// The alias by which the link is cached; `None` if that is its own code.
+    pub alias: Option<Alias>,
 }
 
 impl RareParts {
@@ -108,6 +110,7 @@ impl LinkEnd {
 }
 
 impl CachedLink {
+    /// A link whose own code has this data set.
     pub(super) fn new(link: &LinkTarget, shard: Shard) -> Self {
         Self {
             id: link.id,
@@ -128,6 +131,7 @@ impl CachedLink {
                     .map(Arc::new),
                 pool: link.pool,
                 password: link.password,
+                alias: link.alias.clone(),
                 rules: link
                     .rules
                     .as_ref()
@@ -160,6 +164,12 @@ impl CachedLink {
     #[must_use]
     pub fn rules(&self) -> Option<&Arc<CachedRules>> {
         self.rare.as_ref()?.rules.as_ref()
+    }
+
+    /// The alias by which it is cached, unless that is its own code.
+    #[must_use]
+    pub fn alias(&self) -> Option<&Alias> {
+        self.rare.as_ref()?.alias.as_ref()
     }
 
     /// The clock is read only for links that have a start or an end.

@@ -196,7 +196,10 @@ impl LinkCache {
                 Some(redis) => redis.get(code).await,
                 None => RedisLookup::default(),
             };
-            let (found, source) = if let Some(link) = in_redis.link {
+            let (found, source) = if let Some(mut link) = in_redis.link {
+                if let Some(alias) = link.alias() {
+                    link.shard = self.shard_of(&alias.link);
+                }
                 let inserted = self.l2.insert(code, link, now, &version_before);
                 (inserted.await, Source::Redis)
             } else {
@@ -234,8 +237,8 @@ impl LinkCache {
         // Changes come faster than look-ups: this look-up is neither shared nor cached.
         match read(None).await {
             Ok(link) => {
-                let link = link.map(|link| CachedLink::new(&link, shard));
-                Ok((link.map(Arc::new), Source::Database))
+                let link = link.map(|link| Arc::new(self.cached(code, &link)));
+                Ok((link, Source::Database))
             }
             Err(error) => match self.last_known(code, now).await {
                 Some(link) => Ok((Some(link), Source::Process)),
@@ -300,13 +303,16 @@ impl LinkCache {
             shard,
             change: state.change.clone(),
         });
-        let link = read(announced)
-            .await?
-            .map(|link| CachedLink::new(&link, shard));
+        let link = read(announced).await?.map(|link| self.cached(code, &link));
         if let (Some((redis, state)), Some(link)) = (redis, &link) {
             redis.insert(code, link, &state).await;
         }
         Ok(link)
+    }
+
+    /// A link that was looked up by this code.
+    fn cached(&self, code: &ShortCode, link: &LinkTarget) -> CachedLink {
+        CachedLink::new(link, self.shard_of(link.own_code(code)))
     }
 
     /// The approximate number of links in the process, and the bytes that they and the codes without a link take.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::link::{CachedLink, LinkEnd, RareParts, UsedUp};
 use super::rules::CachedRules;
 use crate::domain::{
-    LinkId, Location, PasswordMark, PoolId, RedirectOptions, RemovalStatus, Shard, Timestamp,
-    UserId,
+    Alias, LinkId, Location, PasswordMark, PoolId, RedirectOptions, RemovalStatus, Shard,
+    ShortCode, Timestamp, UserId,
 };
 
-/// `generation id owner flags end location`, and of a link with a start, a fallback, a pool, a password or rules `start fallback pool mark`, too, and of one with rules
-/// their JSON. The generation is included
+/// `generation id owner flags end location`, and of a link with a start, a fallback, a pool, a password or rules, or one that is cached by an
+/// alias, `start fallback pool mark alias code`, too, and the JSON of its rules. The generation is included
 /// because a Redis that was away, or was rolled back, may bring back links that were removed since. The flags are `a` (active), `i` (inactive), `g` (removed, 410) or `b` (removed, 451),
 /// then the letters of [`RedirectOptions`]; the end is in microseconds, or `-`, and so is the start; a missing fallback, pool or mark is `-`.
 pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
@@ -36,7 +36,12 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
         let pool = pool.as_deref().unwrap_or("-");
         let mark = rare.password.map(|mark| mark.number().to_string());
         let mark = mark.as_deref().unwrap_or("-");
-        stored.extend([" ", start, " ", fallback, " ", pool, " ", mark]);
+        let alias = rare.alias.as_ref();
+        let id = alias.map(|alias| alias.id.number().to_string());
+        let id = id.as_deref().unwrap_or("-");
+        let own = alias.map_or("-", |alias| alias.link.as_str());
+        let parts = [start, fallback, pool, mark, id, own];
+        stored.extend(parts.into_iter().flat_map(|part| [" ", part]));
         if let Some(rules) = &rare.rules {
             stored.extend([" ", rules.as_json()]);
         }
@@ -57,7 +62,7 @@ fn moment(field: &str) -> Result<Option<Timestamp>, Invalid> {
     Ok(Some(moment))
 }
 
-/// `start fallback pool mark`, of a link that has one of them, and the JSON of its rules.
+/// `start fallback pool mark alias code`, of a link that has one of them, and the JSON of its rules.
 fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareParts>> {
     let start = moment(fields.next()?).ok()?;
     let fallback = match fields.next()? {
@@ -72,6 +77,14 @@ fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareP
         "-" => None,
         mark => Some(PasswordMark::from_number(mark.parse().ok()?)),
     };
+    let (alias, own) = (fields.next()?, fields.next()?);
+    let alias = match alias {
+        "-" => None,
+        id => Some(Alias {
+            id: LinkId::parse(id.parse().ok()?)?,
+            link: ShortCode::parse(own)?,
+        }),
+    };
     let rules = match fields.next() {
         None => None,
         Some(json) => Some(CachedRules::parse(json)?),
@@ -81,17 +94,18 @@ fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareP
         fallback: fallback.map(Arc::new),
         pool,
         password,
+        alias,
         rules,
     };
     parts.boxed()
 }
 
-/// `None` for any text that [`encode`] does not write for this generation.
+/// `None` for any text that [`encode`] does not write for this generation. The data set is that of the code by which the link is cached.
 pub(super) fn decode(stored: &str, generation: &str, shard: Shard) -> Option<CachedLink> {
     let mut fields = stored
         .strip_prefix(generation)?
         .strip_prefix(' ')?
-        .splitn(10, ' ');
+        .splitn(12, ' ');
     let id = LinkId::parse(fields.next()?.parse().ok()?)?;
     let owner = UserId(fields.next()?.parse().ok()?);
     let flags = fields.next()?;
@@ -149,6 +163,7 @@ mod tests {
             pool in option::of(0..i64::MAX),
             mark in option::of(any::<u64>()),
             name in option::of("[a-z][a-z 0-9]{0,9}[a-z]"),
+            alias in option::of((0..=LinkId::LAST.number(), "[a-zA-Z0-9_-]{1,64}")),
         ) {
             let location = |path: String| TargetUrl::from_stored(&format!("https://example.com/{path}")).location();
             let rules = name.map(|name| json!([{"name": name, "target_url": "https://example.net/a b"}]));
@@ -168,6 +183,10 @@ mod tests {
                     fallback: fallback.map(location).map(Arc::new),
                     pool: pool.and_then(PoolId::parse),
                     password: mark.map(PasswordMark::from_number),
+                    alias: alias.map(|(id, link)| Alias {
+                        id: LinkId::parse(id).unwrap(),
+                        link: ShortCode::parse(&link).unwrap(),
+                    }),
                     rules,
                 }
                 .boxed(),
@@ -186,7 +205,7 @@ mod tests {
 
         #[test]
         fn any_other_text_is_a_miss(
-            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [0-9+-]{1,20} [aigb1][lqn]{0,3} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}( (-|[0-9]{1,3}) (-|https://[a-c]{0,3}) (-|[0-9]{1,3}))?"],
+            stored in prop_oneof![any::<String>(), "(first|firsts)? [0-9+-]{1,20} [0-9+-]{1,20} [aigb1][lqn]{0,3} (-|[0-9-]{1,20}) ?(https?|ftp)://[ -~ä]{0,20}( (-|[0-9]{1,3}) (-|https://[a-c]{0,3}) (-|[0-9]{1,3}) (-|[0-9]{1,3}) (-|[0-9]{1,20}) (-|[a-c/]{0,3}))?"],
         ) {
             if let Some(link) = decode(&stored, "first", Shard::ONLY) {
                 prop_assert_eq!(link.click().link(), link.id);

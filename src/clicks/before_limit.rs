@@ -7,7 +7,6 @@
 //! an answer, so the counting begins when all instances should know.
 
 use std::collections::HashMap;
-use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,9 +18,9 @@ use tokio::time::{sleep, timeout};
 use crate::cache::LinkCache;
 use crate::clicks::MemoryOnly;
 use crate::clicks::counts::{CountError, Counts};
-use crate::domain::{Click, LinkId, ShortCode};
+use crate::domain::{Click, LinkId};
 use crate::shared_redis::random_id;
-use crate::store::Clicks;
+use crate::store::Store;
 
 /// How long a visitor waits.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -39,7 +38,7 @@ const TRIES: usize = 10;
 
 /// Counts the clicks from before the limits of links.
 pub struct ClicksBeforeLimit {
-    clicks: Arc<dyn Clicks>,
+    store: Store,
     counts: Counts,
     cache: LinkCache,
     memory_only: Arc<MemoryOnly>,
@@ -57,7 +56,7 @@ impl ClicksBeforeLimit {
     /// Has to be called on the runtime on which database calls run. `is_alone` says whether this process makes all changes.
     #[must_use]
     pub fn new(
-        clicks: Arc<dyn Clicks>,
+        store: Store,
         counts: Counts,
         cache: LinkCache,
         memory_only: Arc<MemoryOnly>,
@@ -69,7 +68,7 @@ impl ClicksBeforeLimit {
             (false, false) => LEARNED_WITHOUT_REDIS,
         };
         Arc::new(Self {
-            clicks,
+            store,
             counts,
             cache,
             memory_only,
@@ -83,21 +82,21 @@ impl ClicksBeforeLimit {
     ///
     /// # Errors
     /// [`CountError`]: the limit does not take effect yet.
-    pub async fn count(self: &Arc<Self>, code: &ShortCode, click: Click) -> Result<(), CountError> {
+    pub async fn count(self: &Arc<Self>, click: Click) -> Result<(), CountError> {
         let counting = {
             let mut under_way = self.under_way();
             let counting = under_way.entry(click.link());
-            counting.or_insert_with(|| self.start(code, click)).clone()
+            counting.or_insert_with(|| self.start(click)).clone()
         };
         let counted = timeout(DEADLINE, counting).await;
         let counted = counted.unwrap_or_else(|_| Err(LATE.into()));
         counted.map_err(CountError::Unavailable)
     }
 
-    fn start(self: &Arc<Self>, code: &ShortCode, click: Click) -> Counting {
-        let (this, code) = (Arc::clone(self), code.clone());
+    fn start(self: &Arc<Self>, click: Click) -> Counting {
+        let this = Arc::clone(self);
         let counting = self.runtime.spawn(async move {
-            let counted = this.count_now(&code, click).await;
+            let counted = this.count_now(click).await;
             this.under_way().remove(&click.link());
             counted
         });
@@ -127,7 +126,7 @@ impl ClicksBeforeLimit {
         let this = Arc::clone(self);
         let admitting = self
             .runtime
-            .spawn(async move { this.clicks.admit(link).await });
+            .spawn(async move { this.store.clicks.admit(link).await });
         match timeout(DEADLINE, admitting).await {
             Ok(Ok(admitted)) => Ok(admitted?),
             Ok(Err(failed)) => Err(CountError::Unavailable(failed.to_string())),
@@ -135,15 +134,13 @@ impl ClicksBeforeLimit {
         }
     }
 
-    async fn count_now(&self, code: &ShortCode, click: Click) -> Result<(), CountError> {
+    async fn count_now(&self, click: Click) -> Result<(), CountError> {
         let link = click.link();
         if self.begin(link).await?.is_none() {
             return Ok(());
         }
-        let announced = self
-            .cache
-            .invalidate(click.shard(), slice::from_ref(code))
-            .await;
+        let codes = self.store.codes_of(link).await?;
+        let announced = self.cache.invalidate(click.shard(), &codes).await;
         announced.map_err(|error| CountError::Unavailable(error.to_string()))?;
         sleep(self.learned_after).await;
         for _ in 0..TRIES {
@@ -156,6 +153,7 @@ impl ClicksBeforeLimit {
                 return Ok(());
             };
             if self
+                .store
                 .clicks
                 .set_clicks_before(link, counting, clicks)
                 .await?
@@ -171,6 +169,10 @@ impl ClicksBeforeLimit {
     /// Begins a counting, or joins the one that another instance began; returns its number. `None`: there is nothing to count.
     async fn begin(&self, link: LinkId) -> Result<Option<u64>, CountError> {
         // The databases keep it as a signed number.
-        Ok(self.clicks.begin_counting(link, random_id() >> 1).await?)
+        Ok(self
+            .store
+            .clicks
+            .begin_counting(link, random_id() >> 1)
+            .await?)
     }
 }

@@ -29,6 +29,15 @@ impl RecordedClick {
             class,
         }
     }
+
+    /// The same click, for the alias by which the link was followed.
+    pub(super) fn of_alias(alias: LinkId) -> Self {
+        Self {
+            link: alias,
+            owner: UserId::NOBODY,
+            class: None,
+        }
+    }
 }
 
 /// The clicks of a batch.
@@ -204,7 +213,7 @@ mod tests {
         proptest::collection::vec(click, 0..200).prop_map(move |clicks| {
             let click = |(id, class): (i64, usize)| RecordedClick {
                 link: LinkId::parse(id).unwrap(),
-                owner: UserId(id % 3),
+                owner: UserId(id % 3 + 1),
                 class: classes[class].clone(),
             };
             clicks.into_iter().map(click).collect()
@@ -219,7 +228,7 @@ mod tests {
             let (batch, details) = sum_by_link(recorded);
             prop_assert!(batch.windows(2).all(|pair| pair[0].link < pair[1].link));
             prop_assert_eq!(LinkClicks::total(&batch), clicks);
-            prop_assert!(batch.iter().all(|part| part.owner.0 == part.link.number() % 3));
+            prop_assert!(batch.iter().all(|part| part.owner.0 == part.link.number() % 3 + 1));
             let detailed: u64 = details.of_links().iter().map(|part| part.clicks).sum();
             prop_assert_eq!(detailed, with_class as u64);
         }
@@ -237,7 +246,7 @@ mod tests {
             }
             while let Some(TakenOut { clicks, details, .. }) = buffered.take_oldest(3) {
                 kept -= LinkClicks::total(&clicks);
-                prop_assert!(clicks.iter().all(|part| part.owner.0 == part.link.number() % 3));
+                prop_assert!(clicks.iter().all(|part| part.owner.0 == part.link.number() % 3 + 1));
                 detailed -= of_parts(&details);
             }
             prop_assert_eq!((kept, detailed, buffered.details), (0, 0, 0));

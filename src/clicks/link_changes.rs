@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 use crate::cache::LinkCache;
-use crate::domain::ShortCode;
-use crate::store::{ChangePosition, Store, StoreError};
+use crate::domain::ChangedCode;
+use crate::store::{Change, ChangePosition, Store, StoreError};
 
 /// Changes that are applied one by one; past that all links are dropped from memory.
 const MAX_CHANGES: u32 = 1_000;
@@ -92,8 +92,8 @@ impl LinkChanges {
         } else {
             // `None` where one of them is of all links.
             let codes = read.changes.and_then(|changes| {
-                let codes = changes.into_iter().map(|change| change.code);
-                codes.collect::<Option<Vec<ShortCode>>>()
+                let codes = changes.into_iter().map(Change::changed);
+                codes.collect::<Option<Vec<ChangedCode>>>()
             });
             self.cache
                 .apply_read_changes(codes.as_deref(), &before)

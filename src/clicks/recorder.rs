@@ -14,7 +14,7 @@ use tokio::task::yield_now;
 use crate::clicks::Delivery;
 use crate::clicks::delivery::Delivered;
 use crate::clicks::gathered::{GatheredClicks, RecordedClick};
-use crate::domain::{Click, ClickClass, Shard};
+use crate::domain::{Click, ClickClass, LinkId, Shard, UserId};
 
 /// The recorders of one worker, one for every shard; cheap to clone. Workers share none, and so no lock.
 #[derive(Clone)]
@@ -98,19 +98,21 @@ impl Recorders {
     }
 
     /// Counts a click of a link that was looked up at this version of the cache; returns when it is acknowledged. A click that
-    /// no sink accepts in time stays in memory and is delivered later.
+    /// no sink accepts in time stays in memory and is delivered later. A click by an alias is counted for the alias, too.
     ///
     /// # Errors
     /// [`Overtaken`] if a link changed before the click was sent to a sink: its link has to be looked up again.
     pub async fn record(
         &self,
         click: Click,
+        alias: Option<LinkId>,
         class: Option<Arc<ClickClass>>,
         version: u64,
     ) -> Result<ClickReceipt, Overtaken> {
         let recorder = self.of(click.shard());
         let classed = RecordedClick::of(click, class);
-        let Acknowledged { at, is_counted } = recorder.join(Some(classed), Some(version)).await;
+        let joined = recorder.join(Some(classed), alias, Some(version));
+        let Acknowledged { at, is_counted } = joined.await;
         if is_counted {
             Ok(ClickReceipt { at })
         } else {
@@ -122,20 +124,26 @@ impl Recorders {
     pub async fn record_unconditionally(
         &self,
         click: Click,
+        alias: Option<LinkId>,
         class: Option<Arc<ClickClass>>,
     ) -> ClickReceipt {
         let recorder = self.of(click.shard());
-        let Acknowledged { at, .. } = recorder
-            .join(Some(RecordedClick::of(click, class)), None)
-            .await;
+        let classed = RecordedClick::of(click, class);
+        let Acknowledged { at, .. } = recorder.join(Some(classed), alias, None).await;
         ClickReceipt { at }
+    }
+
+    /// Counts for an alias a click that its link has already.
+    pub async fn record_alias(&self, alias: LinkId, shard: Shard) -> ClickReceipt {
+        let click = Click::new(alias, UserId::NOBODY, shard);
+        self.record_unconditionally(click, None, None).await
     }
 
     /// Waits as long as a click in this shard would, without one. Afterwards this process knows every link change of the
     /// shard that was published before.
     pub async fn barrier(&self, shard: Shard) -> Instant {
         loop {
-            let Acknowledged { at, is_counted } = self.of(shard).join(None, None).await;
+            let Acknowledged { at, is_counted } = self.of(shard).join(None, None, None).await;
             // A batch that was overtaken may not have been sent.
             if is_counted {
                 return at;
@@ -146,14 +154,19 @@ impl Recorders {
 
 impl Recorder {
     /// Joins the batch that gathers, with a click or without one; returns when the batch is acknowledged.
-    async fn join(&self, mut click: Option<RecordedClick>, version: Option<u64>) -> Acknowledged {
+    async fn join(
+        &self,
+        mut click: Option<RecordedClick>,
+        alias: Option<LinkId>,
+        version: Option<u64>,
+    ) -> Acknowledged {
         let mut position = None;
         poll_fn(|context| {
             let mut batches = self.batches();
             if let Some(position) = position {
                 return batches.poll(position, context);
             }
-            position = Some(batches.add(click.take(), version, context));
+            position = Some(batches.add(click.take(), alias, version, context));
             if batches.gathering.len() == 1 {
                 self.has_waiter.notify_one();
             }
@@ -208,11 +221,15 @@ impl Batches {
     fn add(
         &mut self,
         click: Option<RecordedClick>,
+        alias: Option<LinkId>,
         version: Option<u64>,
         context: &Context<'_>,
     ) -> Position {
         if let Some(click) = click {
             self.gathered.add(click, version);
+        }
+        if let Some(alias) = alias {
+            self.gathered.add(RecordedClick::of_alias(alias), version);
         }
         self.gathering.push(context.waker().clone());
         Position {

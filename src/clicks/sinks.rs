@@ -223,6 +223,11 @@ impl Sinks {
 #[derive(Default)]
 pub struct MemoryOnly(StdMutex<InMemory>);
 
+/// The clicks of all rows, those of aliases included: none of them may be missing in a count.
+fn of_rows(clicks: &[LinkClicks]) -> u64 {
+    clicks.iter().map(|row| row.clicks).sum()
+}
+
 #[derive(Default)]
 struct InMemory {
     clicks: u64,
@@ -245,22 +250,20 @@ impl MemoryOnly {
 
     /// Notes that these clicks are in memory alone.
     pub(super) fn add(&self, clicks: &[LinkClicks]) {
-        let clicks = LinkClicks::total(clicks);
         let mut in_memory = self.in_memory();
-        in_memory.clicks = in_memory.clicks.saturating_add(clicks);
+        in_memory.clicks = in_memory.clicks.saturating_add(of_rows(clicks));
         in_memory.since.get_or_insert_with(Instant::now);
-        metrics::gauge!(MEMORY_ONLY).increment(bounded(clicks));
+        metrics::gauge!(MEMORY_ONLY).increment(bounded(LinkClicks::total(clicks)));
     }
 
     /// Notes that a sink has these clicks now.
     pub(super) fn remove(&self, clicks: &[LinkClicks]) {
-        let clicks = LinkClicks::total(clicks);
         let mut in_memory = self.in_memory();
-        in_memory.clicks = in_memory.clicks.saturating_sub(clicks);
+        in_memory.clicks = in_memory.clicks.saturating_sub(of_rows(clicks));
         if in_memory.clicks == 0 {
             in_memory.since = None;
         }
-        metrics::gauge!(MEMORY_ONLY).decrement(bounded(clicks));
+        metrics::gauge!(MEMORY_ONLY).decrement(bounded(LinkClicks::total(clicks)));
     }
 
     fn in_memory(&self) -> MutexGuard<'_, InMemory> {

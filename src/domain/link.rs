@@ -6,8 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    CustomCode, LinkPassword, LinkProperties, LinkState, LinkTime, NotFollowed, PasswordMark,
-    PoolId, RemovalStatus, Rules, ShortCode, TargetUrl, Timestamp, UserId,
+    Alias, CustomCode, LinkPassword, LinkProperties, LinkState, LinkTime, NotFollowed,
+    PasswordMark, PoolId, RemovalStatus, Rules, ShortCode, TargetUrl, Timestamp, UserId,
 };
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
@@ -178,6 +178,8 @@ pub struct LinkTarget {
     pub password: Option<PasswordMark>,
     /// Where some visitors are sent instead of to the target.
     pub rules: Option<Rules>,
+    /// The alias by which it was looked up; `None` if that was its own code.
+    pub alias: Option<Alias>,
 }
 
 impl LinkTarget {
@@ -197,7 +199,14 @@ impl LinkTarget {
             pool: None,
             password: None,
             rules: None,
+            alias: None,
         }
+    }
+
+    /// Its own code, when it was looked up by this code.
+    #[must_use]
+    pub fn own_code<'a>(&'a self, asked: &'a ShortCode) -> &'a ShortCode {
+        self.alias.as_ref().map_or(asked, |alias| &alias.link)
     }
 
     /// Whether it redirects at this moment, as far as its time decides.

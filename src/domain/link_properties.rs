@@ -1,8 +1,8 @@
 //! What an owner may set of a link, and change later.
 
 use super::{
-    FieldEdit, InvalidProperty, LinkPassword, MaxClicks, PasswordHash, PrivateNote, Rules, Tags,
-    TargetUrl, Timestamp, Title,
+    Aliases, FieldEdit, InvalidProperty, LinkPassword, MaxClicks, PasswordHash, PrivateNote, Rules,
+    Tags, TargetUrl, Timestamp, Title,
 };
 
 /// What an owner sets of a link.
@@ -34,6 +34,8 @@ pub struct LinkProperties {
     pub password: Option<PasswordHash>,
     /// Where some visitors are sent instead of to the target.
     pub rules: Option<Rules>,
+    /// More codes of the link.
+    pub aliases: Aliases,
 }
 
 impl LinkProperties {
@@ -54,6 +56,7 @@ impl LinkProperties {
             noindex: false,
             password: None,
             rules: None,
+            aliases: Aliases::default(),
         }
     }
 
@@ -86,6 +89,7 @@ impl LinkProperties {
             noindex,
             password,
             rules,
+            aliases,
         } = self;
         let target = target.as_str();
         let title = title.as_ref().map_or("", Title::as_str);
@@ -96,7 +100,8 @@ impl LinkProperties {
         let note = note.as_ref().map_or("", PrivateNote::as_str);
         let hash = password.as_ref().map_or("", PasswordHash::expose);
         let rules = rules.as_ref().map_or("", Rules::as_json);
-        let texts = format!("{target}\0{title}\0{tags}\0{fallback}\0{note}\0{hash}\0{rules}");
+        let texts =
+            format!("{target}\0{title}\0{tags}\0{fallback}\0{note}\0{hash}\0{rules}\0{aliases}");
         let flags = format!("{is_active}\0{forward_query}\0{noindex}");
         format!("{texts}\0{flags}\0{start:?}\0{end:?}\0{max:?}").into()
     }
@@ -133,6 +138,8 @@ pub struct LinkEdit {
     pub new_password: Option<LinkPassword>,
     /// Other rules, or no rules.
     pub rules: FieldEdit<Rules>,
+    /// Other codes beside the link's own.
+    pub aliases: Option<Aliases>,
 }
 
 impl LinkEdit {
@@ -159,6 +166,7 @@ impl LinkEdit {
             noindex: edit.noindex.unwrap_or(to.noindex),
             password: edit.password.apply(to.password.as_ref()),
             rules: edit.rules.apply(to.rules.as_ref()),
+            aliases: edit.aliases.unwrap_or_else(|| to.aliases.clone()),
         };
         properties.checked()
     }
@@ -203,8 +211,9 @@ pub(crate) fn any_properties(
     let numbers = (moment(), moment(), of(1..below));
     let flags = any::<(bool, bool, bool)>();
     let hash = of(super::link_password::any_hash());
-    (texts, numbers, flags, hash).prop_map(
-        |((target, title, tags, fallback, note), (start, end, max), flags, password)| {
+    let aliases = proptest::collection::hash_set("[ab]{1,2}", 0..3);
+    (texts, numbers, flags, hash, aliases).prop_map(
+        |((target, title, tags, fallback, note), (start, end, max), flags, password, aliases)| {
             LinkProperties {
                 target: TargetUrl::from_stored(&target),
                 is_active: flags.0,
@@ -221,6 +230,7 @@ pub(crate) fn any_properties(
                 noindex: flags.2,
                 password,
                 rules: None,
+                aliases: Aliases::parse(aliases.iter().map(String::as_str), |_| false).unwrap(),
             }
         },
     )

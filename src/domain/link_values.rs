@@ -49,6 +49,9 @@ pub enum InvalidProperty {
         "rules[{0}].when.country: needs a file of countries, which this service does not have (GEOIP_DATABASE)"
     )]
     CountriesUnknown(usize),
+    /// The link's own code among its aliases.
+    #[error("aliases: must not have the link's own code")]
+    OwnCodeAsAlias,
 }
 
 /// A link's name: 1 to 200 characters, without control characters.

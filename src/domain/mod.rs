@@ -4,6 +4,7 @@
 //! parser refuses.
 
 pub mod agent_words;
+mod aliases;
 mod api_key;
 mod audit;
 mod blocklist;
@@ -44,6 +45,7 @@ mod unknown_name;
 mod user;
 mod zone;
 
+pub use aliases::{Alias, Aliases, ChangedCode, InvalidAliases};
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
 pub use blocklist::{Blocklist, CurrentBlocklist, InvalidBlocklist, InvalidEntry};

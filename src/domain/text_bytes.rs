@@ -1,7 +1,8 @@
 //! How many bytes the texts of a link take: most of what the database keeps of it.
 
 use super::{
-    FieldEdit, LinkEdit, LinkProperties, PrivateNote, Rules, TagEdit, Tags, TargetUrl, Title,
+    Aliases, FieldEdit, LinkEdit, LinkProperties, PrivateNote, Rules, TagEdit, Tags, TargetUrl,
+    Title,
 };
 
 /// Bytes of a hash of a password that is made here.
@@ -17,7 +18,9 @@ impl LinkProperties {
             .password
             .as_ref()
             .map_or(0, |hash| hash.expose().len() as u64);
-        sum(targets, title, Some(&self.tags), note) + hash + of_rules(self.rules.as_ref())
+        sum(targets, title, Some(&self.tags), note, Some(&self.aliases))
+            + hash
+            + of_rules(self.rules.as_ref())
     }
 }
 
@@ -36,7 +39,9 @@ impl LinkEdit {
             (_, Some(_)) => OWN_HASH_BYTES,
             _ => 0,
         };
-        sum(targets, title, tags, note) + hash + of_rules(self.rules.as_given())
+        sum(targets, title, tags, note, self.aliases.as_ref())
+            + hash
+            + of_rules(self.rules.as_given())
     }
 }
 
@@ -44,11 +49,15 @@ fn of_rules(rules: Option<&Rules>) -> u64 {
     rules.map_or(0, |rules| rules.as_json().len()) as u64
 }
 
+/// What an alias takes in the database beside its code: a row of its own.
+const ALIAS_BYTES: usize = 128;
+
 fn sum(
     targets: [Option<&TargetUrl>; 2],
     title: Option<&Title>,
     tags: Option<&Tags>,
     note: Option<&PrivateNote>,
+    aliases: Option<&Aliases>,
 ) -> u64 {
     let targets = targets.into_iter().flatten();
     let targets: usize = targets.map(|target| target.as_str().len()).sum();
@@ -56,5 +65,7 @@ fn sum(
     let tags = tags.iter().flat_map(|tags| tags.as_slice());
     let tags: usize = tags.map(|tag| tag.len() + 1).sum();
     let note = note.map_or(0, |note| note.as_str().len());
-    (targets + title + tags + note) as u64
+    let aliases = aliases.iter().flat_map(|aliases| aliases.as_slice());
+    let aliases: usize = aliases.map(|code| ALIAS_BYTES + code.as_str().len()).sum();
+    (targets + title + tags + note + aliases) as u64
 }

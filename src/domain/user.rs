@@ -12,6 +12,12 @@ use super::EmailAddress;
 #[serde(transparent)]
 pub struct UserId(pub i64);
 
+impl UserId {
+    /// No account. Clicks by an alias are counted under its number with this owner, and a second time for the link with the link's:
+    /// sums of owners, and of all clicks, leave out the former.
+    pub const NOBODY: Self = Self(0);
+}
+
 /// A registered user, without the stored form of the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {

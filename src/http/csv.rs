@@ -7,11 +7,12 @@ use axum::response::{IntoResponse, Response};
 use super::ApiError;
 use crate::domain::{Dimension, SeriesRange};
 use crate::import::guarded;
-use crate::links::Series;
+use crate::links::{ClicksByCode, Series};
 use crate::store::{Breakdown, ClickSum};
 
 /// A series as a file: one line for each point, of the columns `by`, `value`, `clicks` and `people`; then one for each row of the
 /// breakdowns, which are none or those by each of [`Dimension::ALL`]. Of a row whose value is not known, that is empty.
+/// The rows of codes come last.
 ///
 /// # Errors
 /// A defect of the writer.
@@ -20,9 +21,10 @@ pub fn clicks_csv(
     range: &SeriesRange,
     series: &Series,
     breakdowns: &[Breakdown],
+    by_code: Option<&ClicksByCode>,
 ) -> Result<Response, ApiError> {
-    let file =
-        lines(range, series, breakdowns).map_err(|error| ApiError::internal(&error.to_string()))?;
+    let file = lines(range, series, breakdowns, by_code);
+    let file = file.map_err(|error| ApiError::internal(&error.to_string()))?;
     let disposition = format!("attachment; filename=\"{name}.csv\"");
     let disposition = HeaderValue::try_from(disposition)
         .map_err(|error| ApiError::internal(&error.to_string()))?;
@@ -35,6 +37,7 @@ fn lines(
     range: &SeriesRange,
     series: &Series,
     breakdowns: &[Breakdown],
+    by_code: Option<&ClicksByCode>,
 ) -> Result<Vec<u8>, ::csv::Error> {
     let mut file = Vec::new();
     let mut writer = WriterBuilder::new()
@@ -59,6 +62,9 @@ fn lines(
         if breakdown.other.clicks > 0 {
             line(Dimension::OTHER, breakdown.other)?;
         }
+    }
+    for (code, clicks) in by_code.into_iter().flat_map(|found| &found.rows) {
+        writer.write_record(["code", &guarded(code.as_str()), &clicks.to_string(), ""])?;
     }
     writer.flush()?;
     drop(writer);

@@ -1,7 +1,6 @@
 //! Bitly: CSV as its pages or programs over its API write it, or the JSON of its API.
 
 use super::format::{Format, code_of};
-use super::note::Note;
 use super::reading::Reading;
 use super::record::Record;
 
@@ -58,9 +57,8 @@ fn link(link: &mut Reading<'_>) {
         );
     }
     link.set_title(&["title"]);
-    for (_, url) in codes(link.record).unwrap_or_default().into_iter().skip(1) {
-        link.link.notes.push((Note::SecondCode, url));
-    }
+    let others = codes(link.record).unwrap_or_default().into_iter().skip(1);
+    link.link.set_aliases(others);
     link.set_tags(&["tags"], &['|', ',']);
     let clicks = ["total_clicks", "clicks", "engagements", "total_engagements"];
     link.read("clicks", &clicks);

@@ -11,6 +11,8 @@ const MAX_TITLE: usize = 200;
 const MAX_TAG: usize = 50;
 /// How many tags a link has at most.
 const MAX_TAGS: usize = 20;
+/// How many codes it has at most beside its own.
+const MAX_ALIASES: usize = 20;
 
 /// A link to import; its JSON is an element of `POST /urls/bulk`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -91,6 +93,19 @@ impl ImportedLink {
             all.push(kept);
         }
         self.fields.tags = FieldEdit::set_if(Some(all).filter(|tags| !tags.is_empty()));
+    }
+
+    /// Sets further codes that it has at another service, each with its address, as far as there is room for them here.
+    pub(super) fn set_aliases(&mut self, codes: impl Iterator<Item = (String, String)>) {
+        let mut aliases = Vec::new();
+        for (code, address) in codes {
+            if aliases.len() == MAX_ALIASES {
+                self.notes.push((Note::SecondCode, address));
+            } else {
+                aliases.push(code);
+            }
+        }
+        self.fields.aliases = FieldEdit::set_if(Some(aliases).filter(|codes| !codes.is_empty()));
     }
 
     /// Says of a link that has expired that it was created before: the service takes an end in the past only of such links.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Note {
     /// It leads elsewhere for some visitors.
     RedirectRules,
-    /// It has another short URL besides.
+    /// It has more than 20 short URLs besides.
     SecondCode,
     /// Its title is longer than 200 characters.
     TitleCut,
@@ -24,7 +24,9 @@ impl Note {
     pub fn text(self) -> &'static str {
         match self {
             Self::RedirectRules => "with redirect rules, which are left behind",
-            Self::SecondCode => "with other short URLs, which are left behind",
+            Self::SecondCode => {
+                "with more than 20 other short URLs, of which the first 20 are kept"
+            }
             Self::TitleCut => "with a title that is cut to 200 characters",
             Self::TagCut => "with a tag that is shortened (at most 50 characters, no commas)",
             Self::TagLeftOut => "with more than 20 tags, of which the first 20 are kept",
@@ -36,7 +38,9 @@ impl Note {
     pub fn about_value(self) -> &'static str {
         match self {
             Self::RedirectRules => "redirect rules left behind",
-            Self::SecondCode => "another short URL left behind",
+            Self::SecondCode => {
+                "short URL left behind, because a link has at most 20 besides its own"
+            }
             Self::TitleCut => "title cut to 200 characters",
             Self::TagCut => "tag shortened: at most 50 characters, no commas",
             Self::TagLeftOut => "tag left out, because a link has at most 20 tags",

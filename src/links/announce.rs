@@ -21,11 +21,6 @@ const QUESTION_TIMEOUT: Duration = Duration::from_millis(500);
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 impl LinkService {
-    /// Publishes a change that the database has already, as [`LinkService::announce_all`] does.
-    pub(super) async fn announce(&self, change: &Change) {
-        self.announce_all(std::slice::from_ref(change)).await;
-    }
-
     /// Publishes changes that the database has already, and takes them out of the outbox by their own numbers. Waits for 5 s at
     /// most, for 2 s while Redis is away; a change that is not published by then stays in the outbox, for the job that empties
     /// it. An instance without Redis leaves them there, too, for those that have one.

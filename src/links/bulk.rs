@@ -74,7 +74,8 @@ impl LinkService {
         let codes = requests
             .iter()
             .filter_map(|request| request.custom_code.as_ref());
-        let codes: Vec<_> = codes.map(CustomCode::as_code).collect();
+        let aliases = (requests.iter()).flat_map(|request| request.properties.aliases.as_slice());
+        let codes: Vec<_> = codes.map(CustomCode::as_code).chain(aliases).collect();
         let mut taken = self.store.taken_codes(owner.user, &codes).await?;
         let mut passwords = 0;
         let check = |(place, request): (usize, &&LinkRequest)| {
@@ -91,9 +92,13 @@ impl LinkService {
             }
             // The first of several with the same code would have it.
             let code = request.custom_code.as_ref().map(CustomCode::as_code);
-            match code {
-                Some(code) if !taken.insert(code.clone()) => Err(LinkError::CodeTaken),
-                _ => Ok(()),
+            if code.is_some_and(|code| !taken.insert(code.clone())) {
+                return Err(LinkError::CodeTaken);
+            }
+            let mut aliases = request.properties.aliases.as_slice().iter();
+            match aliases.find(|code| !taken.insert((*code).clone())) {
+                Some(code) => Err(LinkError::AliasTaken(code.clone())),
+                None => Ok(()),
             }
         };
         Ok(requests.iter().enumerate().map(check).collect())
@@ -248,8 +253,11 @@ impl LinkService {
         let mut changes = Vec::new();
         for (link, created) in pending.iter().zip(created) {
             outcomes[link.place] = match created {
-                Ok(CreatedOfMany { id, change }) => {
-                    changes.extend(change);
+                Ok(CreatedOfMany {
+                    id,
+                    changes: of_link,
+                }) => {
+                    changes.extend(of_link);
                     let code = link.code.clone();
                     Ok(BulkLink { id, code })
                 }

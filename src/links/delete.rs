@@ -23,8 +23,8 @@ impl LinkService {
         match self.store.delete_link(owner, code, is_expected).await? {
             Deleted::NotFound => Ok(false),
             Deleted::Refused => Err(LinkError::NotAsExpected),
-            Deleted::Done(change) => {
-                self.announce(&change).await;
+            Deleted::Done(changes) => {
+                self.announce_all(&changes).await;
                 Ok(true)
             }
         }

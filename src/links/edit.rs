@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::refused::Leads;
 use super::{CountedLink, LinkError, LinkService, Revision};
-use crate::domain::{Click, FieldEdit, Link, LinkEdit, LinkProperties, Principal, ShortCode};
+use crate::domain::{FieldEdit, Link, LinkEdit, LinkProperties, Principal, ShortCode};
 use crate::limits::Daily;
 use crate::store::{Edited, EditedLink, ToCount};
 
@@ -42,7 +42,9 @@ impl Expected {
         if !self.is_met_by(link) {
             return Err(LinkError::NotAsExpected);
         }
-        Ok(edit.apply(&link.properties)?)
+        let edited = edit.apply(&link.properties)?;
+        edited.aliases.beside(&link.code)?;
+        Ok(edited)
     }
 }
 
@@ -53,7 +55,7 @@ impl LinkService {
     ///
     /// # Errors
     /// [`LinkError::NotAsExpected`], [`LinkError::Removed`], [`LinkError::TargetRefused`], [`LinkError::Invalid`],
-    /// [`LinkError::TooMany`], [`LinkError::Count`], [`LinkError::Store`]: nothing is changed then, unless the database did not say so.
+    /// [`LinkError::AliasTaken`], [`LinkError::AliasTooShort`], [`LinkError::QuotaReached`], [`LinkError::TooMany`], [`LinkError::Count`], [`LinkError::Store`]: nothing is changed then, unless the database did not say so.
     pub async fn edit(
         &self,
         owner: Principal,
@@ -92,6 +94,10 @@ impl LinkService {
         if leads.is_any() {
             self.check_targets(leads).await?;
         }
+        let least = match &edit.aliases {
+            Some(aliases) => self.least_of_aliases(owner, aliases).await?,
+            None => 0,
+        };
         let counting = self.counts.begin();
         // Read before the count that the transaction reads, which is never older then.
         let written_up_to = self.counts.written_up_to().await?;
@@ -99,6 +105,10 @@ impl LinkService {
         let edited = |link: &Link| {
             let note = |why| *refusal.lock().unwrap_or_else(PoisonError::into_inner) = why;
             let edited = expected.edited(link, edit).and_then(|edited| {
+                let is_short = |code: &ShortCode| code.as_str().len() < least;
+                if (edited.aliases.without(&link.properties.aliases)).any(is_short) {
+                    return Err(LinkError::AliasTooShort(least));
+                }
                 if edited.text_bytes() > link.properties.text_bytes() {
                     self.room.check()?;
                 }
@@ -107,27 +117,31 @@ impl LinkService {
             edited.map_err(note).ok()
         };
         let now = self.clock.now();
+        let max_links = self.limits.get().links_per_account;
+        let editing = (self.store).edit_link(owner, code, &edited, max_links, now);
         let EditedLink {
             link: ToCount {
                 value: link,
                 has_parked,
             },
             clicks: written,
-            change,
-        } = match self.store.edit_link(owner, code, &edited, now).await? {
+            changes,
+        } = match editing.await? {
             Edited::NotFound => return Ok(None),
+            Edited::AliasTaken(code) => return Err(LinkError::AliasTaken(code)),
+            Edited::QuotaReached => return Err(LinkError::quota_reached(max_links)),
             Edited::Refused => {
                 return Err(refusal.into_inner().unwrap_or_else(PoisonError::into_inner));
             }
             Edited::Done(edited) => *edited,
         };
         // From here on nothing may fail.
-        if let Some(change) = change {
-            self.announce(&change).await;
+        if !changes.is_empty() {
+            self.announce_all(&changes).await;
         }
-        let click = Click::new(link.id, link.owner, self.cache.shard_of(code));
+        let click = self.click_of(link.id, link.owner, &link.code);
         if matches!(edit.max_clicks, FieldEdit::Set(_))
-            && let Err(error) = self.before_limit.count(code, click).await
+            && let Err(error) = self.before_limit.count(click).await
         {
             tracing::debug!(%error, "the limit of a link takes effect with its next visit");
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
-use crate::domain::{Clock, InvalidProperty, OwnHost, Principal};
+use crate::domain::{Clock, InvalidProperty, OwnHost, Principal, ShortCode};
 use crate::limits::{
     AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
 };
@@ -16,6 +16,7 @@ mod announce;
 mod breakdown;
 mod bulk;
 mod by_clicks;
+mod by_code;
 mod code_length;
 mod creations;
 mod delete;
@@ -38,6 +39,7 @@ mod stats;
 pub use breakdown::{MAX_ROWS, WantedBreakdown};
 pub use bulk::{BulkLink, BulkOutcome};
 pub use by_clicks::ClickOrders;
+pub use by_code::ClicksByCode;
 pub use code_length::CodeLength;
 pub use creations::Creations;
 pub use edit::Expected;
@@ -124,6 +126,12 @@ pub enum LinkError {
     /// The code that the owner chose belongs to a link, or belonged to a link of another owner.
     #[error("the code is taken")]
     CodeTaken,
+    /// So is this alias.
+    #[error("the alias {0} is taken")]
+    AliasTaken(ShortCode),
+    /// A new alias is shorter than owners may choose: it must have this many characters.
+    #[error("an alias is shorter than {0} characters")]
+    AliasTooShort(usize),
     /// The code that the owner chose is shorter than owners may choose: it must have this many characters.
     #[error("the code is shorter than {0} characters")]
     CodeTooShort(usize),

@@ -62,26 +62,37 @@ pub(super) async fn publish(
     changes: Vec<Change>,
 ) -> Result<(), OutboxError> {
     let mut of_all = Vec::new();
-    let mut of_shards = HashMap::<_, (Vec<_>, Vec<_>)>::new();
+    // Changes of the same shards are published together.
+    let mut of_shards = HashMap::<Vec<_>, (Vec<_>, Vec<_>)>::new();
     for change in changes {
-        let Some(code) = change.code else {
-            of_all.push(change.number);
+        let number = change.number;
+        let Some(changed) = change.changed() else {
+            of_all.push(number);
             continue;
         };
-        let shard = cache.shard_of(&code);
-        if wanted(shard) {
-            let (numbers, codes) = of_shards.entry(shard).or_default();
-            numbers.push(change.number);
-            codes.push(code);
-        }
+        let shards = cache.shards_of(&changed).collect();
+        let (numbers, codes) = of_shards.entry(shards).or_default();
+        numbers.push(number);
+        codes.push(changed.code);
     }
     let takes_out = publishes(store, cache);
     // A shard that hangs does not delay the others.
     let publishing = of_shards
         .into_iter()
-        .map(async |(shard, (numbers, codes))| {
-            let term = cache.invalidate(shard, &codes).await?;
-            if takes_out && !store.changes_published(&numbers, term.as_slice()).await? {
+        .map(async |(shards, (numbers, codes))| {
+            let (mut terms, mut failed) = (Vec::new(), None);
+            for shard in shards.iter().filter(|shard| wanted(**shard)) {
+                match cache.invalidate(*shard, &codes).await {
+                    Ok(term) => terms.push(term),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            if let Some(error) = failed {
+                return Err(error.into());
+            }
+            let is_everywhere = terms.len() == shards.len();
+            let terms: Vec<_> = terms.into_iter().flatten().collect();
+            if takes_out && is_everywhere && !store.changes_published(&numbers, &terms).await? {
                 return Err(OutboxError::Superseded);
             }
             Ok(())

@@ -63,10 +63,8 @@ impl LinkService {
             Added::NotFound => Ok(None),
             Added::Removed => Err(LinkError::Removed),
             Added::NoRoom(room) => Err(LinkError::PoolFull(room)),
-            Added::Done(state, change) => {
-                if let Some(change) = change {
-                    self.announce(&change).await;
-                }
+            Added::Done(state, changes) => {
+                self.announce_all(&changes).await;
                 Ok(Some(state))
             }
         }
@@ -98,10 +96,8 @@ impl LinkService {
         let new = new_pool()?;
         match self.store.empty_pool(owner, code, new, ends).await? {
             Emptied::NotFound => Ok(false),
-            Emptied::Done(change) => {
-                if let Some(change) = change {
-                    self.announce(&change).await;
-                }
+            Emptied::Done(changes) => {
+                self.announce_all(&changes).await;
                 Ok(true)
             }
         }

@@ -82,7 +82,7 @@ fn tallies(
 }
 
 impl LinkService {
-    /// The series of the link with this code, active or not, for a client at `address`; `None` if there is no such link.
+    /// The series of the link with this code, active or not, and its own code, for a client at `address`; `None` if there is no such link.
     ///
     /// # Errors
     /// [`LinkError::TooMany`] if the client asked for too many unknown codes; [`LinkError::Count`] if an exact series cannot be
@@ -92,7 +92,7 @@ impl LinkService {
         code: &ShortCode,
         range: &SeriesRange,
         address: &str,
-    ) -> Result<Option<Series>, LinkError> {
+    ) -> Result<Option<(ShortCode, Series)>, LinkError> {
         let counting = self.counts.begin();
         let Some(ToCount {
             value: link,
@@ -101,10 +101,11 @@ impl LinkService {
         else {
             return Ok(None);
         };
-        let click = self.click_of(link.id, link.owner, code);
+        let click = self.click_of(link.id, link.owner, link.own_code(code));
         let read = counting.series_of(click, range.intervals(), has_parked);
         let read = read.await?;
-        Ok(Some(Series::of(range, &tallies(read.points, &read.bots))))
+        let series = Series::of(range, &tallies(read.points, &read.bots));
+        Ok(Some((link.own_code(code).clone(), series)))
     }
 
     /// A link of this owner and its series, by the counts of the database if exact counts cannot be read; `None` if there is no such link.
@@ -125,7 +126,7 @@ impl LinkService {
         else {
             return Ok(None);
         };
-        let click = self.click_of(link.id, link.owner, code);
+        let click = self.click_of(link.id, link.owner, &link.code);
         let intervals = ComparedSeries::intervals(range);
         let read = counting.series_of_or_written(click, intervals, has_parked);
         let AsOf { value: read, as_of } = read.await?;
@@ -188,7 +189,8 @@ impl LinkService {
         Ok(bots.into_iter().collect())
     }
 
-    pub(super) fn click_of(&self, link: LinkId, owner: UserId, code: &ShortCode) -> Click {
-        Click::new(link, owner, self.cache.shard_of(code))
+    /// A click of a link with this own code.
+    pub(super) fn click_of(&self, link: LinkId, owner: UserId, own_code: &ShortCode) -> Click {
+        Click::new(link, owner, self.cache.shard_of(own_code))
     }
 }

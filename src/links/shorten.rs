@@ -7,7 +7,8 @@ use ring::digest::{Context, Digest, SHA256};
 use super::refused::Leads;
 use super::{CountedLink, LinkError, LinkService};
 use crate::domain::{
-    CustomCode, Link, LinkProperties, LinkRequest, PasswordHash, Principal, ShortCode, Timestamp,
+    Aliases, CustomCode, Link, LinkProperties, LinkRequest, PasswordHash, Principal, ShortCode,
+    Timestamp,
 };
 use crate::limits::{Action, Daily};
 use crate::store::{CreateLinkError, CreatedLink, IdempotentRequest, NewLink, UsedKey};
@@ -102,7 +103,9 @@ impl LinkService {
         let first = IdempotentRequest { key, fingerprint };
         match self.create(owner, request, Some(first), address).await {
             // The same request may have been faster just now, also with the code.
-            Err(error @ (LinkError::KeyReused | LinkError::CodeTaken)) => {
+            Err(
+                error @ (LinkError::KeyReused | LinkError::CodeTaken | LinkError::AliasTaken(_)),
+            ) => {
                 let link = self.repeated(owner, request, key, fingerprint).await?;
                 link.ok_or(error)
             }
@@ -137,6 +140,11 @@ impl LinkService {
         let now = self.clock.now();
         self.check_length(owner, request.custom_code.as_ref())
             .await?;
+        let aliases = &request.properties.aliases;
+        let least = self.least_of_aliases(owner, aliases).await?;
+        if aliases.texts().any(|code| code.len() < least) {
+            return Err(LinkError::AliasTooShort(least));
+        }
         if request.has_ended(now) {
             return Err(LinkError::EndsInPast);
         }
@@ -171,7 +179,8 @@ impl LinkService {
                 ..NewLink::new(code, &request.properties, owner, now)
             };
             // Nothing else is kept of such a link, so that it may be made with others.
-            if new.is_chosen || new.request.is_some() || new.clicks > 0 {
+            let has_aliases = !request.properties.aliases.as_slice().is_empty();
+            if new.is_chosen || new.request.is_some() || new.clicks > 0 || has_aliases {
                 self.store.create_link(new, max_links).await
             } else {
                 self.creations.create(&self.store, new, max_links).await
@@ -193,11 +202,11 @@ impl LinkService {
                 }
             }
         };
-        let CreatedLink { link, change } =
+        let CreatedLink { link, changes } =
             created.map_err(|error| LinkError::of_new_link(error, max_links))?;
-        // An instance may remember that the code is unknown.
-        if let Some(change) = change {
-            self.announce(&change).await;
+        // An instance may remember that a code is unknown.
+        if !changes.is_empty() {
+            self.announce_all(&changes).await;
         }
         Ok(CountedLink {
             link,
@@ -235,14 +244,35 @@ impl LinkService {
         owner: Principal,
         code: Option<&CustomCode>,
     ) -> Result<(), LinkError> {
+        let code = code.map(|code| code.as_code().as_str());
+        match self.least_length(owner, code.into_iter()).await? {
+            0 => Ok(()),
+            least => Err(LinkError::CodeTooShort(least)),
+        }
+    }
+
+    /// The length that an owner's new aliases must have; 0 if none of these is too short.
+    pub(super) async fn least_of_aliases(
+        &self,
+        owner: Principal,
+        aliases: &Aliases,
+    ) -> Result<usize, LinkError> {
+        self.least_length(owner, aliases.texts()).await
+    }
+
+    async fn least_length(
+        &self,
+        owner: Principal,
+        mut codes: impl Iterator<Item = &str>,
+    ) -> Result<usize, LinkError> {
         let least = self.shortest_code(false);
-        let is_short = |code: &CustomCode| code.as_code().as_str().len() < least;
-        if !code.is_some_and(is_short) || self.store.is_admin(owner).await? == Some(true) {
-            return Ok(());
+        if codes.all(|code| code.len() >= least) || self.store.is_admin(owner).await? == Some(true)
+        {
+            return Ok(0);
         }
         // An account that is gone is refused as such.
         let user = self.store.user(owner).await?;
-        Err(user.map_or(LinkError::OwnerGone, |_| LinkError::CodeTooShort(least)))
+        user.map_or(Err(LinkError::OwnerGone), |_| Ok(least))
     }
 
     /// The fewest characters of a code that an owner may choose for a single link.
@@ -263,14 +293,17 @@ impl LinkError {
     pub(super) fn of_new_link(error: CreateLinkError, max_links: u64) -> Self {
         match error {
             CreateLinkError::CodeTaken => Self::CodeTaken,
+            CreateLinkError::AliasTaken(code) => Self::AliasTaken(code),
             CreateLinkError::KeyUsed => Self::KeyReused,
             CreateLinkError::OwnerGone => Self::OwnerGone,
-            CreateLinkError::QuotaReached => {
-                metrics::counter!(LIMIT_HITS, "limit" => "links_of_account").increment(1);
-                Self::QuotaReached(max_links)
-            }
+            CreateLinkError::QuotaReached => Self::quota_reached(max_links),
             CreateLinkError::Store(error) => error.into(),
         }
+    }
+
+    pub(super) fn quota_reached(max_links: u64) -> Self {
+        metrics::counter!(LIMIT_HITS, "limit" => "links_of_account").increment(1);
+        Self::QuotaReached(max_links)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
-use crate::domain::{Click, Link, LinkStatus, Principal, ShortCode, Timestamp};
+use crate::domain::{Link, LinkStatus, Principal, ShortCode, Timestamp};
 use crate::store::ToCount;
 
 /// A link and its clicks.
@@ -42,7 +42,7 @@ impl LinkService {
         else {
             return Ok(None);
         };
-        let click = Click::new(link.id, link.owner, self.cache.shard_of(code));
+        let click = self.click_of(link.id, link.owner, &link.code);
         let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = value.get(&link.id).copied();
@@ -67,7 +67,7 @@ impl LinkService {
             return Ok(None);
         };
         let link = found.value.id;
-        let click = Click::new(link, found.value.owner, self.cache.shard_of(code));
+        let click = self.click_of(link, found.value.owner, &found.value.code);
         let counted = counting.of(&[click], found.has_parked).await?;
         Ok(counted.get(&link).copied())
     }

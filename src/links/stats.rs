@@ -13,6 +13,8 @@ pub struct LinkStats {
     pub target: Option<TargetUrl>,
     /// How many rules it has, if its target is shown.
     pub rules: usize,
+    /// Its own code.
+    pub code: ShortCode,
     /// Exact number of answered redirects.
     pub clicks: u64,
 }
@@ -61,7 +63,8 @@ impl LinkService {
             return Ok(None);
         };
         let (link, has_parked) = (found.value, found.has_parked);
-        let click = self.click_of(link.id, link.owner, code);
+        let code = link.own_code(code).clone();
+        let click = self.click_of(link.id, link.owner, &code);
         let counted = counting.of(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = counted.get(&link.id).copied();
@@ -71,6 +74,7 @@ impl LinkService {
         Ok(clicks.map(|clicks| LinkStats {
             rules: rule_count(link.rules.as_ref().filter(|_| is_shown)),
             target: is_shown.then_some(link.target),
+            code,
             clicks,
         }))
     }
@@ -89,7 +93,7 @@ impl LinkService {
             return Ok(None);
         };
         let (link, has_parked) = (found.value, found.has_parked);
-        let click = self.click_of(link.id, link.owner, code);
+        let click = self.click_of(link.id, link.owner, link.own_code(code));
         let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
         let Some(clicks) = value.get(&link.id).copied() else {
             return Ok(None);

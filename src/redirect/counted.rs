@@ -25,7 +25,9 @@ impl Redirect {
         led: Led,
     ) -> Result<Redirected, RedirectError> {
         let class = led.class(self.classifier.class_of(visitor));
-        match self.recorders.record(link.click(), class, version).await {
+        let alias = link.alias().map(|alias| alias.id);
+        let recording = self.recorders.record(link.click(), alias, class, version);
+        match recording.await {
             Ok(receipt) if self.cache.version() == version => {
                 Ok(Redirected::by_click(link, source, receipt, led))
             }
@@ -60,10 +62,11 @@ impl Redirect {
             tries += 1;
             let class = led.class(self.classifier.class_of(visitor));
             let click = link.click();
+            let (recorders, alias) = (&self.recorders, link.alias().map(|alias| alias.id));
             let recorded = if tries < TRIES {
-                self.recorders.record(click, class, version).await
+                recorders.record(click, alias, class, version).await
             } else {
-                Ok(self.recorders.record_unconditionally(click, class).await)
+                Ok(recorders.record_unconditionally(click, alias, class).await)
             };
             match recorded {
                 Ok(receipt) => {
@@ -113,7 +116,8 @@ impl Redirect {
         self.check_password(code, &now, visitor).await?;
         // The code now belongs to another link: the click is counted for that link, too.
         let class = led.class(self.classifier.class_of(visitor));
-        let recorded = self.recorders.record_unconditionally(now.click(), class);
+        let alias = now.alias().map(|alias| alias.id);
+        let recorded = (self.recorders).record_unconditionally(now.click(), alias, class);
         let receipt = recorded.await;
         Ok(Redirected::by_click(now, source_now, receipt, led))
     }

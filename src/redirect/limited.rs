@@ -37,7 +37,14 @@ impl Redirect {
             None
         };
         match receipt {
-            Some(receipt) => Ok(Redirected::by_click(link, source, receipt, led)),
+            // A grant whose visitor left is for the next one, so the alias is counted by itself, once the visitor has one.
+            Some(receipt) => {
+                let receipt = match link.alias() {
+                    Some(alias) => self.recorders.record_alias(alias.id, link.shard).await,
+                    None => receipt,
+                };
+                Ok(Redirected::by_click(link, source, receipt, led))
+            }
             // The link no longer has a limit.
             None => {
                 self.counted(code, link, source, version, visitor, led)
@@ -63,7 +70,7 @@ impl Redirect {
                 Some(GrantAnswer::Left | GrantAnswer::Unlimited) => return Ok(None),
                 Some(GrantAnswer::UsedUp) => return Err(self.not_granted(code, link).await),
                 Some(GrantAnswer::Uncounted) => {
-                    self.before_limit.count(code, link.click()).await?;
+                    self.before_limit.count(link.click()).await?;
                 }
                 None => break,
             }

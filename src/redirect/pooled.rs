@@ -114,12 +114,20 @@ impl Redirect {
         visitor: &Visitor<'_>,
     ) -> Result<Option<ClickReceipt>, RedirectError> {
         let (click, class) = (link.click(), self.classifier.class_of(visitor));
+        let alias = link.alias().map(|alias| alias.id);
         if link.options.is_limited {
-            return self.ask(code, link, Wanted::Click, class).await;
+            let receipt = self.ask(code, link, Wanted::Click, class).await?;
+            return Ok(match (receipt, alias) {
+                (Some(_), Some(alias)) => {
+                    Some(self.recorders.record_alias(alias, link.shard).await)
+                }
+                (receipt, _) => receipt,
+            });
         }
+        let recorders = &self.recorders;
         Ok(match version {
-            Some(version) => self.recorders.record(click, class, version).await.ok(),
-            None => Some(self.recorders.record_unconditionally(click, class).await),
+            Some(version) => recorders.record(click, alias, class, version).await.ok(),
+            None => Some(recorders.record_unconditionally(click, alias, class).await),
         })
     }
 }

@@ -140,7 +140,7 @@ impl App {
             Arc::clone(&clock),
         );
         let before_limit = ClicksBeforeLimit::new(
-            Arc::clone(&store.clicks),
+            store.clone(),
             counts.clone(),
             cache.clone(),
             Arc::clone(&memory_only),

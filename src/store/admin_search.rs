@@ -13,7 +13,7 @@ impl Store {
     pub async fn scan_seen_links(&self, wanted: &NewestWanted) -> Result<ScannedLinks, StoreError> {
         let limit = wanted.limit;
         let links = match wanted.owner {
-            None => format!("id < $1 ORDER BY id DESC LIMIT {limit}"),
+            None => format!("alias_of IS NULL AND id < $1 ORDER BY id DESC LIMIT {limit}"),
             // By themselves: to leave links of others out of all could take all of them.
             Some(_) => format!(
                 "id IN (WITH own AS MATERIALIZED (SELECT id FROM links WHERE owner_id = $2)

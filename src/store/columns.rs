@@ -3,8 +3,9 @@
 use super::StoreError;
 use super::sql::{Column, Row};
 use crate::domain::{
-    EmailAddress, KeyName, LinkId, MaxClicks, PasswordHash, PoolId, PrivateNote, RemovalId,
-    RemovalStatus, Rules, Scope, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey, UserId,
+    Aliases, EmailAddress, KeyName, LinkId, MaxClicks, PasswordHash, PoolId, PrivateNote,
+    RemovalId, RemovalStatus, Rules, Scope, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey,
+    UserId,
 };
 
 /// A column of a type that is kept as another one.
@@ -23,6 +24,7 @@ macro_rules! columns {
 }
 
 columns! {
+    Aliases: String, json => aliases(&json);
     EmailAddress: String, address => Some(EmailAddress::from_stored(address));
     KeyName: String, name => Some(KeyName::from_stored(name));
     LinkId: i64, number => LinkId::parse(number);
@@ -64,6 +66,16 @@ impl Column for Option<PrivateNote> {
         let note: String = row.get(name)?;
         Ok(PrivateNote::from_stored(&note))
     }
+}
+
+/// Most links have no aliases.
+fn aliases(json: &str) -> Option<Aliases> {
+    if json == "[]" {
+        return Some(Aliases::default());
+    }
+    let codes: Vec<String> = serde_json::from_str(json).ok()?;
+    let codes = codes.iter().map(|code| ShortCode::parse(code));
+    Some(Aliases::from_stored(codes.collect::<Option<_>>()?))
 }
 
 /// Most links have no tags.

@@ -8,9 +8,11 @@ use std::sync::LazyLock;
 
 use serde_json::Value as Json;
 
+use super::aliases::missing_alias;
 use super::connection::Connection;
 use super::counting::count_starting_clicks;
 use super::engine::Engine;
+use super::outbox::newest_changes;
 use super::properties::{COLUMNS, GIVEN, GivenRow, in_json};
 use super::requests::note_request;
 use super::sql::{Query, Row, Turn, query};
@@ -23,7 +25,7 @@ use crate::domain::{LinkId, ShortCode, Timestamp};
 /// one transaction.
 const TOGETHER_IN_SQLITE: usize = 250;
 
-/// The links `$1` of the owner `$2`, who has at most `$5` links before. A statement waits for another one that takes the same
+/// The links `$1` of the owner `$2`, who has at most `$5` links and aliases before. A statement waits for another one that takes the same
 /// code at that moment.
 static INSERT: LazyLock<[String; 2]> = LazyLock::new(|| {
     let insert = |given: &str, lock: &str| {
@@ -33,7 +35,7 @@ static INSERT: LazyLock<[String; 2]> = LazyLock::new(|| {
              SELECT short_code, $2, $4, {columns} FROM {given}
              WHERE EXISTS (SELECT 1 FROM checked_server)
              AND EXISTS (SELECT 1 FROM account_keys WHERE user_id = $2 AND key = $3)
-             AND (SELECT links FROM link_totals WHERE owner_id = $2 {lock}) <= $5
+             AND (SELECT links + aliases FROM link_totals WHERE owner_id = $2 {lock}) <= $5
              AND (
                  SELECT 1 FROM retired_codes
                  WHERE short_code = given.short_code AND NOT ($6 AND owner_id IS NOT DISTINCT FROM $2)) IS NULL
@@ -97,7 +99,9 @@ impl Store {
             Engine::Postgres(_) => links.len().max(1),
             Engine::Sqlite(_) => TOGETHER_IN_SQLITE,
         };
-        for part in links.chunks(together) {
+        // A link with aliases is created or refused by itself, and they with it.
+        let parts = links.chunk_by(|one, other| one.codes() == 1 && other.codes() == 1);
+        for part in parts.flat_map(|part| part.chunks(together)) {
             if let Err(error) = self.create_part(part, max_links, &mut outcomes).await {
                 if !outcomes.iter().any(Result::is_ok) {
                     return Err(error);
@@ -132,9 +136,11 @@ impl Store {
                     }
                 }
             }
-            Err(refused @ (CreateLinkError::CodeTaken | CreateLinkError::QuotaReached)) => {
-                outcomes.push(Err(refused));
-            }
+            Err(
+                refused @ (CreateLinkError::CodeTaken
+                | CreateLinkError::AliasTaken(_)
+                | CreateLinkError::QuotaReached),
+            ) => outcomes.push(Err(refused)),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -158,7 +164,8 @@ impl Store {
         let Some(first) = links.first() else {
             return Ok(Vec::new());
         };
-        let most_before = quota(max_links).saturating_sub_unsigned(links.len() as u64);
+        let codes = links.iter().map(NewLink::codes).sum();
+        let most_before = quota(max_links).saturating_sub_unsigned(codes);
         let insert = || self.insert_or_refuse(first, links, most_before);
         let outcomes = self.engine.with_new_ids(insert).await?;
         if let Some(seen) = self.engine.seen() {
@@ -187,7 +194,7 @@ impl Store {
         };
         if !why.get::<bool>("is_checked")? {
             Ok(None)
-        } else if why.get::<i64>("links")? > most_before {
+        } else if why.get::<i64>("codes")? > most_before {
             Err(CreateLinkError::QuotaReached)
         } else if why.get("is_taken")? {
             Err(CreateLinkError::CodeTaken)
@@ -207,7 +214,8 @@ impl Store {
         // Two statements that take the same codes in another order would wait for each other.
         let given = list(links, is_postgres && first.is_chosen)?;
         let is_counted = links.iter().any(|link| link.clicks > 0);
-        if is_postgres && first.request.is_none() && !is_counted {
+        let has_aliases = links.iter().any(|link| link.codes() > 1);
+        if is_postgres && first.request.is_none() && !is_counted && !has_aliases {
             let insert = with_values(&INSERT_AT_ONCE, given, first, most_before);
             let created = self.engine.write(insert.bind(first.address)).await?;
             let changes = numbers(&created)?;
@@ -241,7 +249,17 @@ impl Store {
                 } else {
                     HashMap::new()
                 };
-                let outcomes = outcomes(links, &created, &changes)?;
+                let mut outcomes = outcomes(links, &created, &changes)?;
+                for (link, outcome) in links.iter().zip(&mut outcomes) {
+                    let aliases = &link.properties.aliases;
+                    if let (2.., Ok(made)) = (link.codes(), outcome) {
+                        if let Some(taken) = missing_alias(connection, made.id, aliases).await? {
+                            return Err(CreateLinkError::AliasTaken(taken));
+                        }
+                        let changes = newest_changes(connection, aliases.as_slice());
+                        made.changes.extend(changes.await?);
+                    }
+                }
                 if let (Some(request), Some(Ok(made))) = (first.request, outcomes.first()) {
                     note_request(connection, first, request, made.id).await?;
                 }
@@ -252,8 +270,8 @@ impl Store {
     }
 }
 
-/// The most links that an account may have, as a number of the database; 0 is any number.
-fn quota(max_links: u64) -> i64 {
+/// The most links and aliases that an account may have, as a number of the database; 0 is any number.
+pub(super) fn quota(max_links: u64) -> i64 {
     match max_links {
         0 => i64::MAX,
         max_links => i64::try_from(max_links).unwrap_or(i64::MAX),
@@ -291,7 +309,7 @@ fn with_values<'q>(
 
 fn why_refused<'q>(link: &'q NewLink<'_>) -> Query<'q> {
     let find = query(
-        "SELECT links, EXISTS (SELECT 1 FROM checked_server) AS is_checked,
+        "SELECT links + aliases AS codes, EXISTS (SELECT 1 FROM checked_server) AS is_checked,
              EXISTS (SELECT 1 FROM links WHERE short_code = $3) OR EXISTS (
                  SELECT 1 FROM retired_codes
                  WHERE short_code = $3 AND NOT ($4 AND owner_id IS NOT DISTINCT FROM $1)) AS is_taken
@@ -319,10 +337,10 @@ fn outcomes(
     let outcome = |link: &NewLink<'_>| {
         // Of two links with the same code, only the first has it.
         let id = ids.remove(link.code).ok_or(CreateLinkError::CodeTaken)?;
-        let change = changes
-            .get(link.code)
-            .map(|number| Change::of(*number, link.code));
-        Ok(CreatedOfMany { id, change })
+        let change = changes.get(link.code);
+        let changes = change.map(|number| Change::of(*number, link.code));
+        let changes = changes.into_iter().collect();
+        Ok(CreatedOfMany { id, changes })
     };
     Ok(links.iter().map(outcome).collect())
 }

@@ -40,18 +40,19 @@ impl Store {
                 ] {
                     connection.execute(query(forget).bind(user)).await?;
                 }
-                let count = query(
-                    "SELECT count(*) AS links FROM (SELECT 1 FROM links WHERE owner_id = $1 LIMIT $2) AS counted",
-                );
-                let count = count.bind(user).bind(MAX_CHANGES_OF_ACCOUNT + 1);
-                let links: i64 = connection.one(count).await?.get("links")?;
-                let announce = if links > i64::from(MAX_CHANGES_OF_ACCOUNT) {
-                    query("INSERT INTO link_changes (short_code) VALUES ($1) RETURNING number, short_code")
+                let count = query("SELECT links + aliases AS codes FROM link_totals WHERE owner_id = $1");
+                let codes: i64 = connection.one(count.bind(user)).await?.get("codes")?;
+                let announce = if codes > i64::from(MAX_CHANGES_OF_ACCOUNT) {
+                    query("INSERT INTO link_changes (short_code) VALUES ($1) RETURNING number, short_code, link_code")
                         .bind(Change::OF_ALL)
                 } else {
                     query(
-                        "INSERT INTO link_changes (short_code) SELECT short_code FROM links WHERE owner_id = $1
-                         RETURNING number, short_code",
+                        "INSERT INTO link_changes (short_code, link_code)
+                         SELECT short_code, NULL FROM links WHERE owner_id = $1
+                         UNION ALL
+                         SELECT more.short_code, links.short_code FROM links JOIN links AS more ON more.alias_of = links.id
+                         WHERE links.owner_id = $1 AND links.aliases <> '[]'
+                         RETURNING number, short_code, link_code",
                     )
                     .bind(user)
                 };

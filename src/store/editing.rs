@@ -2,12 +2,15 @@
 
 use std::sync::LazyLock;
 
+use super::aliases::missing_alias;
 use super::connection::Connection;
+use super::creating::quota;
 use super::finding::{link_of_owner, link_to_count};
+use super::outbox::newest_changes;
 use super::properties::{COLUMNS, GIVEN, GivenRow, in_json};
 use super::sql::{Query, query};
 use super::{Change, Store, StoreError, ToCount};
-use crate::domain::{Link, LinkId, LinkProperties, Principal, ShortCode, Timestamp};
+use crate::domain::{Aliases, Link, LinkId, LinkProperties, Principal, ShortCode, Timestamp};
 
 /// The result of an edit.
 #[derive(Clone, Debug)]
@@ -16,6 +19,10 @@ pub enum Edited {
     NotFound,
     /// The link is not as the client expected.
     Refused,
+    /// An alias that it would get is taken.
+    AliasTaken(ShortCode),
+    /// The owner would have more links and aliases than an account may have.
+    QuotaReached,
     /// It is changed, or was so already.
     Done(Box<EditedLink>),
 }
@@ -29,8 +36,8 @@ pub struct EditedLink {
     ///
     /// [`Clicks::counts`]: super::Clicks::counts
     pub clicks: u64,
-    /// The change to announce, if something changed.
-    pub change: Option<Change>,
+    /// The changes to announce, if something changed: of each of its codes.
+    pub changes: Vec<Change>,
 }
 
 /// The result of a deletion.
@@ -40,8 +47,22 @@ pub enum Deleted {
     NotFound,
     /// The link is not as the client expected.
     Refused,
-    /// The change to announce.
-    Done(Change),
+    /// The changes to announce, of each of its codes; empty if its account is deleted at this moment, as they are announced with it.
+    Done(Vec<Change>),
+}
+
+/// Why a transaction is rolled back.
+enum NotEdited {
+    Because(Edited),
+    /// The server has to be checked before it gives ids out.
+    Unchecked,
+    Store(StoreError),
+}
+
+impl From<StoreError> for NotEdited {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
 }
 
 /// Makes new properties of a link, or refuses to.
@@ -61,7 +82,8 @@ static UPDATE: LazyLock<Query<'static>> = LazyLock::new(|| {
 
 impl Store {
     /// Gives a link of this owner the properties that `edit` makes of its present ones, and notes the change in the outbox,
-    /// in one transaction; edits of one link come one after the other. `edit` returns `None` to leave the link alone.
+    /// in one transaction; edits of one link come one after the other. `edit` returns `None` to leave the link alone. Aliases that the
+    /// link had and has no more are retired. The owner has `max_links` links and aliases at most (0: any number).
     ///
     /// # Errors
     /// [`StoreError`].
@@ -70,8 +92,26 @@ impl Store {
         owner: Principal,
         code: &ShortCode,
         edit: EditLink<'_>,
+        max_links: u64,
         now: Timestamp,
     ) -> Result<Edited, StoreError> {
+        // Aliases get ids.
+        let edited = async || match self.try_to_edit(owner, code, edit, max_links, now).await {
+            Ok(edited) | Err(NotEdited::Because(edited)) => Ok(Some(edited)),
+            Err(NotEdited::Unchecked) => Ok(None),
+            Err(NotEdited::Store(error)) => Err(error),
+        };
+        self.engine.with_new_ids(edited).await
+    }
+
+    async fn try_to_edit(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        edit: EditLink<'_>,
+        max_links: u64,
+        now: Timestamp,
+    ) -> Result<Edited, NotEdited> {
         let edited = self.engine.transaction(async |connection| {
             let find = link_of_owner(&owner, code).locked("links");
             let Some(found) = connection.optional(find).await? else {
@@ -82,7 +122,7 @@ impl Store {
                 return Ok(Edited::Refused);
             };
             let clicks = connection.written_clicks(link.value.id, now).await?;
-            let mut change = None;
+            let mut changes = Vec::new();
             if properties != link.value.properties {
                 let row = GivenRow {
                     place_and_code: None,
@@ -91,21 +131,24 @@ impl Store {
                 let update: Query<'_> = UPDATE.clone();
                 let update = update.bind(in_json(&[row])?).bind(link.value.id).bind(now);
                 connection.execute(update).await?;
-                change = newest_change(connection, code).await?;
-                link.value.properties = properties;
+                let before = std::mem::replace(&mut link.value.properties, properties);
+                let after = &link.value;
+                add_aliases(connection, after, &before.aliases, max_links).await?;
+                let codes = codes_of(&after.code, &[&before.aliases, &after.properties.aliases]);
+                changes = newest_changes(connection, &codes).await?;
                 link.value.updated_at = now;
             }
             let edited = EditedLink {
                 link,
                 clicks,
-                change,
+                changes,
             };
             Ok(Edited::Done(Box::new(edited)))
         });
         edited.await
     }
 
-    /// Deletes a link of this owner if it is as expected, retires its code and notes the change in the outbox, in one
+    /// Deletes a link of this owner if it is as expected, retires its codes and notes the changes in the outbox, in one
     /// transaction: no edit comes in between. `None` expects nothing.
     ///
     /// # Errors
@@ -128,19 +171,23 @@ impl Store {
             }
             // Triggers note the change, retire the code, and leave the clicks to `uncount_deleted`.
             let delete = query(
-                "DELETE FROM links WHERE short_code = $3
-                 AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)",
+                "DELETE FROM links WHERE id = (SELECT link_id FROM link_codes WHERE code = $3)
+                 AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+                 RETURNING short_code, aliases",
             );
             let delete = delete.bind(owner.user).bind(&owner.key).bind(code);
-            if connection.execute(delete).await? == 0 {
+            let Some(deleted) = connection.optional(delete).await? else {
                 return Ok(Deleted::NotFound);
-            }
-            let change = newest_change(connection, code).await?;
-            Ok::<_, StoreError>(change.map_or(Deleted::NotFound, Deleted::Done))
+            };
+            let codes = codes_of(&deleted.get("short_code")?, &[&deleted.get("aliases")?]);
+            let changes = newest_changes(connection, &codes).await?;
+            Ok::<_, StoreError>(Deleted::Done(changes))
         });
         let deleted = deleted.await?;
-        if let (Deleted::Done(_), Some(seen)) = (&deleted, self.engine.seen()) {
-            seen.deleted(code);
+        if let (Deleted::Done(changes), Some(seen)) = (&deleted, self.engine.seen()) {
+            for code in changes.iter().filter_map(|change| change.code.as_ref()) {
+                seen.deleted(code);
+            }
         }
         Ok(deleted)
     }
@@ -205,13 +252,36 @@ impl Store {
     }
 }
 
-/// The change that a trigger has just noted. The link was locked before, so it is the newest one of its code. `None` if its
-/// account is deleted at this moment: the changes of its links are announced with it.
-pub(super) async fn newest_change(
+/// Fails unless the link has the aliases that it should have, and its owner may have so many.
+async fn add_aliases(
     connection: &mut Connection<'_>,
-    code: &ShortCode,
-) -> Result<Option<Change>, StoreError> {
-    let find = query("SELECT max(number) AS number FROM link_changes WHERE short_code = $1");
-    let number: Option<i64> = connection.one(find.bind(code)).await?.get("number")?;
-    Ok(number.map(|number| Change::of(number, code)))
+    link: &Link,
+    before: &Aliases,
+    max_links: u64,
+) -> Result<(), NotEdited> {
+    let aliases = &link.properties.aliases;
+    if aliases.without(before).next().is_none() {
+        return Ok(());
+    }
+    let find = query(
+        "SELECT EXISTS (SELECT 1 FROM checked_server) AS is_checked, links + aliases AS codes
+         FROM link_totals WHERE owner_id = $1",
+    );
+    let found = connection.one(find.bind(link.owner)).await?;
+    if !found.get::<bool>("is_checked")? {
+        return Err(NotEdited::Unchecked);
+    }
+    if let Some(taken) = missing_alias(connection, link.id, aliases).await? {
+        return Err(NotEdited::Because(Edited::AliasTaken(taken)));
+    }
+    if found.get::<i64>("codes")? > quota(max_links) {
+        return Err(NotEdited::Because(Edited::QuotaReached));
+    }
+    Ok(())
+}
+
+/// A link's own code, and those in lists of aliases.
+pub(super) fn codes_of(own: &ShortCode, aliases: &[&Aliases]) -> Vec<ShortCode> {
+    let aliases = aliases.iter().flat_map(|aliases| aliases.as_slice());
+    std::iter::once(own).chain(aliases).cloned().collect()
 }

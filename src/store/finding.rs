@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use super::sql::{Query, Row, query, query_of_each};
 use super::{Store, StoreError};
 use crate::domain::{
-    Link, LinkProperties, LinkTarget, MaxClicks, PasswordHash, Principal, RedirectOptions,
-    ShortCode, Timestamp, UserId,
+    Alias, Link, LinkId, LinkProperties, LinkTarget, MaxClicks, PasswordHash, Principal,
+    RedirectOptions, ShortCode, Timestamp, UserId,
 };
 
 /// What a preview shows of a link beside its statistics.
@@ -49,7 +49,7 @@ macro_rules! link_columns {
     () => {
         concat!(
             $crate::store::finding::target_columns!(),
-            ", short_code, title, tags, note, links.created_at, updated_at, ",
+            ", short_code, title, tags, note, aliases, links.created_at, updated_at, ",
             $crate::store::finding::has_parked!()
         )
     };
@@ -57,6 +57,19 @@ macro_rules! link_columns {
 
 /// The same, for statements that are put together.
 pub(super) const LINK_COLUMNS: &str = link_columns!();
+
+/// What a redirect needs of the link with the code `$1`, with these columns, too.
+macro_rules! target_of_code {
+    ($($more:expr),*) => {
+        concat!(
+            "SELECT ",
+            $crate::store::finding::target_columns!(),
+            ", codes.alias_id, links.short_code AS own_code",
+            $($more,)*
+            " FROM link_codes AS codes JOIN live_links AS links ON links.id = codes.link_id WHERE codes.code = $1"
+        )
+    };
+}
 
 /// That a row is of the account `$1`, which has the key `$2`.
 macro_rules! of_owner {
@@ -115,13 +128,7 @@ impl Store {
         &self,
         code: &ShortCode,
     ) -> Result<Option<ToCount<LinkTarget>>, StoreError> {
-        let find = query(concat!(
-            "SELECT ",
-            target_columns!(),
-            ", ",
-            has_parked!(),
-            " FROM live_links AS links WHERE short_code = $1"
-        ));
+        let find = query(target_of_code!(", ", has_parked!()));
         let found = self.engine.read_one(find.bind(code)).await?;
         let to_count = found.as_ref().map(|row| to_count(target(row)?, Some(row)));
         to_count.transpose()
@@ -132,7 +139,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn link_made(&self, code: &ShortCode) -> Result<Option<LinkMade>, StoreError> {
-        let find = query("SELECT created_at, max_clicks FROM links WHERE short_code = $1");
+        let find = query(
+            "SELECT links.created_at, links.max_clicks FROM link_codes AS codes JOIN links ON links.id = codes.link_id
+             WHERE codes.code = $1",
+        );
         let found = self.engine.read_one(find.bind(code)).await?;
         let made = found.map(|row| {
             Ok(LinkMade {
@@ -198,12 +208,7 @@ impl Store {
 
 /// What a redirect needs of the link with a code.
 pub(super) fn target_of(code: &ShortCode) -> Query<'_> {
-    let find = query(concat!(
-        "SELECT ",
-        target_columns!(),
-        " FROM live_links AS links WHERE short_code = $1"
-    ));
-    find.bind(code)
+    query(target_of_code!()).bind(code)
 }
 
 /// A link of an owner, as it is now.
@@ -213,7 +218,7 @@ pub(super) fn link_of_owner<'q>(owner: &'q Principal, code: &'q ShortCode) -> Qu
         link_columns!(),
         " FROM links WHERE ",
         of_owner!(),
-        " AND short_code = $3"
+        " AND links.id = (SELECT link_id FROM link_codes WHERE code = $3)"
     ));
     find.bind(owner.user).bind(&owner.key).bind(code)
 }
@@ -258,6 +263,7 @@ fn link(owner: UserId, row: &Row) -> Result<Link, StoreError> {
             noindex: row.get("noindex")?,
             password: row.get("password_hash")?,
             rules: row.get("rules")?,
+            aliases: row.get("aliases")?,
         },
         created_at,
         updated_at: updated_at.unwrap_or(created_at),
@@ -270,6 +276,11 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
     let is_active: bool = row.get("is_active")?;
     let max_clicks: Option<i64> = row.get("max_clicks")?;
     let password: Option<PasswordHash> = row.get("password_hash")?;
+    let alias: Option<LinkId> = row.get("alias_id")?;
+    let alias = alias.map(|id| {
+        let link = row.get("own_code")?;
+        Ok::<_, StoreError>(Alias { id, link })
+    });
     Ok(LinkTarget {
         id: row.get("id")?,
         owner: UserId(row.get("owner_id")?),
@@ -287,5 +298,6 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
         pool: row.get("pool")?,
         password: password.as_ref().map(PasswordHash::mark),
         rules: row.get("rules")?,
+        alias: alias.transpose()?,
     })
 }

@@ -20,9 +20,10 @@ impl LinkClicks {
         (self.link, self.clicks)
     }
 
-    /// The clicks of all of these links.
+    /// The clicks of all of these links. Clicks by aliases are among those of their links.
     #[must_use]
     pub fn total(clicks: &[Self]) -> u64 {
-        clicks.iter().map(|of_link| of_link.clicks).sum()
+        let of_links = clicks.iter().filter(|row| row.owner != UserId::NOBODY);
+        of_links.map(|of_link| of_link.clicks).sum()
     }
 }

@@ -15,6 +15,7 @@ mod accounts;
 mod adaptive_limit;
 mod admin_search;
 mod administration;
+mod aliases;
 mod class_day;
 mod class_merge;
 mod class_packing;

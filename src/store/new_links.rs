@@ -18,6 +18,9 @@ pub enum CreateLinkError {
     /// The code belongs to a link, or belonged to one that was deleted.
     #[error("the code is taken")]
     CodeTaken,
+    /// So is this alias.
+    #[error("the alias {0} is taken")]
+    AliasTaken(ShortCode),
     /// The owner's account is gone, or has another key.
     #[error("the owner does not exist")]
     OwnerGone,
@@ -75,6 +78,11 @@ impl<'a> NewLink<'a> {
         }
     }
 
+    /// How many codes it has.
+    pub(super) fn codes(&self) -> u64 {
+        1 + self.properties.aliases.as_slice().len() as u64
+    }
+
     /// The link, once it is created.
     #[must_use]
     pub fn made(&self, made: CreatedOfMany) -> CreatedLink {
@@ -89,7 +97,7 @@ impl<'a> NewLink<'a> {
         };
         CreatedLink {
             link,
-            change: made.change,
+            changes: made.changes,
         }
     }
 }
@@ -99,8 +107,8 @@ impl<'a> NewLink<'a> {
 pub struct CreatedLink {
     /// The link.
     pub link: Link,
-    /// The change to announce, if the owner chose the code.
-    pub change: Option<Change>,
+    /// The changes to announce: one if the owner chose the code, and one for each alias.
+    pub changes: Vec<Change>,
 }
 
 /// A link that was created among many.
@@ -108,8 +116,8 @@ pub struct CreatedLink {
 pub struct CreatedOfMany {
     /// Its number.
     pub id: LinkId,
-    /// The change to announce, if the owner chose the code.
-    pub change: Option<Change>,
+    /// The changes to announce: one if the owner chose the code, and one for each alias.
+    pub changes: Vec<Change>,
 }
 
 /// What became of each of many links.

@@ -2,10 +2,11 @@
 //!
 //! A change is written to the outbox in the transaction that makes it, also one that is made by hand: a trigger does so.
 
+use super::connection::Connection;
 use super::engine::Engine;
 use super::sql::{Row, query, query_of_each};
 use super::{Store, StoreError};
-use crate::domain::ShortCode;
+use crate::domain::{ChangedCode, ShortCode};
 
 /// A change of a link that some instances may not know yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Change {
     pub number: i64,
     /// The code whose cached link is out of date. `None`: all links may be, as a deleted account may have had any of them.
     pub code: Option<ShortCode>,
+    /// The own code of its link, if the code is an alias.
+    pub link: Option<ShortCode>,
 }
 
 impl Change {
@@ -25,7 +28,15 @@ impl Change {
         Self {
             number,
             code: Some(code.clone()),
+            link: None,
         }
+    }
+
+    /// The code that changed, if it is known.
+    #[must_use]
+    pub fn changed(self) -> Option<ChangedCode> {
+        let link = self.link;
+        self.code.map(|code| ChangedCode { code, link })
     }
 }
 
@@ -79,7 +90,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<Change>, StoreError> {
         let find = query(
-            "SELECT number, short_code FROM unpublished_changes WHERE number > $1 ORDER BY number LIMIT $2",
+            "SELECT number, short_code, link_code FROM unpublished_changes WHERE number > $1 ORDER BY number LIMIT $2",
         );
         let found = self.engine.read(find.bind(after).bind(limit)).await?;
         found.iter().map(change).collect()
@@ -151,8 +162,8 @@ impl Store {
         }
         // One statement, so one snapshot: what it does not show is asked for the next time. Redirects may wait for it.
         let find = query(
-            "SELECT CAST(now AS text) AS now, number, short_code FROM txid_current_snapshot() AS now LEFT JOIN LATERAL (
-                 SELECT number, short_code FROM link_changes
+            "SELECT CAST(now AS text) AS now, number, short_code, link_code FROM txid_current_snapshot() AS now LEFT JOIN LATERAL (
+                 SELECT number, short_code, link_code FROM link_changes
                  WHERE changed_in >= txid_snapshot_xmin($1::text::txid_snapshot)
                    AND NOT txid_visible_in_snapshot(changed_in, $1::text::txid_snapshot)
                  ORDER BY number LIMIT $2
@@ -196,11 +207,29 @@ impl Store {
     }
 }
 
-/// A row with the columns `number` and `short_code`.
+/// A row with the columns `number`, `short_code` and `link_code`.
 pub(super) fn change(row: &Row) -> Result<Change, StoreError> {
     let code: String = row.get("short_code")?;
+    let link: Option<String> = row.get("link_code")?;
     Ok(Change {
         number: row.get("number")?,
         code: ShortCode::parse(&code),
+        link: link.as_deref().and_then(ShortCode::parse),
     })
+}
+
+/// The newest change of each code, by rising number.
+pub(super) async fn newest_changes(
+    connection: &mut Connection<'_>,
+    codes: &[ShortCode],
+) -> Result<Vec<Change>, StoreError> {
+    let codes: serde_json::Value = codes.iter().map(ShortCode::as_str).collect();
+    let find = query(
+        "SELECT number, short_code, link_code FROM link_changes WHERE number IN (
+             SELECT max(number) FROM link_changes
+             WHERE short_code IN (SELECT value FROM json_each($1)) GROUP BY short_code)
+         ORDER BY number",
+    );
+    let found = connection.all(find.bind(codes.to_string())).await?;
+    found.iter().map(change).collect()
 }

@@ -4,8 +4,9 @@
 //! process took under the number of its question: a process that did not get the answer asks again and gets the same targets.
 
 use super::connection::Connection;
-use super::editing::newest_change;
+use super::editing::codes_of;
 use super::finding::of_owner;
+use super::outbox::newest_changes;
 use super::sql::{Query, Row, query, query_of_each};
 use super::{Change, Store, StoreError};
 use crate::domain::{
@@ -39,8 +40,8 @@ pub enum Added {
     Removed,
     /// The pool has room for so many targets only.
     NoRoom(u64),
-    /// They are added; the change to announce.
-    Done(PoolState, Option<Change>),
+    /// They are added; the changes to announce.
+    Done(PoolState, Vec<Change>),
 }
 
 /// The result of emptying a pool.
@@ -48,8 +49,8 @@ pub enum Added {
 pub enum Emptied {
     /// There is no such link, it is another's or the owner's account is gone or has another key.
     NotFound,
-    /// It is empty; the change to announce, if the link had a pool.
-    Done(Option<Change>),
+    /// It is empty; the changes to announce, if the link had a pool.
+    Done(Vec<Change>),
 }
 
 /// A question for the next targets of a pool.
@@ -71,6 +72,8 @@ struct Pooled {
     link: LinkId,
     pool: Option<PoolId>,
     removed: Option<RemovalStatus>,
+    /// Its own code and its aliases.
+    codes: Vec<ShortCode>,
 }
 
 async fn pooled(
@@ -79,9 +82,9 @@ async fn pooled(
     code: &ShortCode,
 ) -> Result<Option<Pooled>, StoreError> {
     let find = query(concat!(
-        "SELECT id, pool, removed_status FROM links WHERE ",
+        "SELECT id, pool, removed_status, short_code, aliases FROM links WHERE ",
         of_owner!(),
-        " AND short_code = $3"
+        " AND links.id = (SELECT link_id FROM link_codes WHERE code = $3)"
     ));
     let find = find.bind(owner.user).bind(&owner.key).bind(code);
     let found = connection.optional(find.locked("links")).await?;
@@ -90,6 +93,7 @@ async fn pooled(
             link: row.get("id")?,
             pool: row.get("pool")?,
             removed: row.get("removed_status")?,
+            codes: codes_of(&row.get("short_code")?, &[&row.get("aliases")?]),
         })
     };
     found.map(read).transpose()
@@ -106,16 +110,16 @@ async fn locked(
     found.map(read).transpose()
 }
 
-/// Gives the link this pool, or the pool that it has: a trigger notes the change in both cases.
+/// Gives the link this pool, or the pool that it has: a trigger notes the changes in both cases.
 async fn set_pool(
     connection: &mut Connection<'_>,
-    (link, code): (LinkId, &ShortCode),
+    link: &Pooled,
     pool: Option<PoolId>,
-) -> Result<Option<Change>, StoreError> {
+) -> Result<Vec<Change>, StoreError> {
     let set = query("UPDATE links SET pool = $2 WHERE id = $1");
-    let set = set.bind(link).bind(pool);
+    let set = set.bind(link.link).bind(pool);
     connection.execute(set).await?;
-    newest_change(connection, code).await
+    newest_changes(connection, &link.codes).await
 }
 
 /// Writes targets as rows from this place on.
@@ -183,9 +187,9 @@ impl Store {
             let grow = query("UPDATE pools SET size = $2 WHERE id = $1");
             let grow = grow.bind(pool).bind(size.cast_signed());
             connection.execute(grow).await?;
-            let change = set_pool(connection, (link.link, code), Some(pool)).await?;
+            let changes = set_pool(connection, &link, Some(pool)).await?;
             let left = size.saturating_sub(given);
-            Ok::<_, StoreError>(Added::Done(PoolState { left, given }, change))
+            Ok::<_, StoreError>(Added::Done(PoolState { left, given }, changes))
         });
         added.await
     }
@@ -203,7 +207,7 @@ impl Store {
             "SELECT coalesce(size - given, 0) AS left_over, coalesce(given, 0) AS given
              FROM links LEFT JOIN pools ON pools.id = pool WHERE ",
             of_owner!(),
-            " AND short_code = $3"
+            " AND links.id = (SELECT link_id FROM link_codes WHERE code = $3)"
         ));
         let find = find.bind(owner.user).bind(&owner.key).bind(code);
         let found = self.engine.read_one(find).await?;
@@ -233,7 +237,7 @@ impl Store {
                 return Ok(Emptied::NotFound);
             };
             let Some(pool) = link.pool else {
-                return Ok(Emptied::Done(None));
+                return Ok(Emptied::Done(Vec::new()));
             };
             let (_, given) = locked(connection, pool).await?.unwrap_or_default();
             // Its targets, and what was taken of them, go with it.
@@ -246,8 +250,8 @@ impl Store {
                 connection.execute(begin).await?;
             }
             let pool = (!ends).then_some(new);
-            let change = set_pool(connection, (link.link, code), pool).await?;
-            Ok::<_, StoreError>(Emptied::Done(change))
+            let changes = set_pool(connection, &link, pool).await?;
+            Ok::<_, StoreError>(Emptied::Done(changes))
         });
         emptied.await
     }

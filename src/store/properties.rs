@@ -40,6 +40,7 @@ properties! {
     noindex boolean: noindex => *noindex;
     password_hash text: password => password.as_ref().map(PasswordHash::expose);
     rules text: rules => rules.as_ref().map(Rules::as_json);
+    aliases text: aliases => json!(aliases.texts().collect::<Vec<_>>()).to_string();
 }
 
 /// The names of the columns.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::connection::Connection;
-use super::outbox::change;
+use super::outbox::newest_changes;
 use super::sql::{Query, Row, query, query_of_each};
 use super::{Change, Store, StoreError};
-use crate::domain::{RemovalId, Rules, Timestamp, UserId};
+use crate::domain::{Aliases, RemovalId, Rules, ShortCode, Timestamp, UserId};
 
 /// Links that are scanned in one step; each of them may be changed.
 pub const SCANNED_IN_STEP: u32 = 500;
@@ -204,7 +204,7 @@ impl Scan {
             _ => concat!(
                 "SELECT id AS link, id AS position, target_url || coalesce('\u{1f}' || fallback_url, '') || coalesce('\u{1f}' || rules, '') AS text, ",
                 is_covered!("links.id"),
-                " AS is_covered FROM links WHERE id > $2 ORDER BY id LIMIT $3"
+                " AS is_covered FROM links WHERE alias_of IS NULL AND id > $2 ORDER BY id LIMIT $3"
             ),
         };
         let links = query(links).bind(self.removal).bind(self.position);
@@ -274,17 +274,17 @@ pub(super) async fn set_covered(
         "UPDATE links SET removed_status = (SELECT max(status) FROM link_removals WHERE link_id = links.id)
          WHERE id IN (SELECT CAST(value AS bigint) FROM json_each($1))
          AND removed_status IS DISTINCT FROM (SELECT max(status) FROM link_removals WHERE link_id = links.id)
-         RETURNING short_code",
+         RETURNING short_code, aliases",
     );
     let settled = connection.all(settle.bind(&*links)).await?;
-    let codes: Result<Vec<String>, _> = settled.iter().map(|row| row.get("short_code")).collect();
+    let mut codes: Vec<ShortCode> = Vec::with_capacity(settled.len());
+    for row in &settled {
+        codes.push(row.get("short_code")?);
+        let aliases: Aliases = row.get("aliases")?;
+        codes.extend_from_slice(aliases.as_slice());
+    }
     // Earlier changes of the same links have lower numbers, and no other transaction changes these links now.
-    let find = query(
-        "SELECT max(number) AS number, short_code FROM link_changes
-         WHERE short_code IN (SELECT value FROM json_each($1)) GROUP BY short_code ORDER BY 1",
-    );
-    let changes = connection.all(find.bind(&*codes?)).await?;
-    changes.iter().map(change).collect()
+    newest_changes(connection, &codes).await
 }
 
 fn scan(row: &Row) -> Result<Scan, StoreError> {

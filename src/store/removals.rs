@@ -127,7 +127,8 @@ impl Store {
     pub async fn removal_reason(&self, code: &ShortCode) -> Result<Option<String>, StoreError> {
         let find = query(
             "SELECT reason FROM links JOIN link_removals ON link_id = links.id JOIN removals ON removals.id = removal_id
-             WHERE short_code = $1 AND link_removals.status = removed_status ORDER BY removals.id LIMIT 1",
+             WHERE links.id = (SELECT link_id FROM link_codes WHERE code = $1) AND link_removals.status = removed_status
+             ORDER BY removals.id LIMIT 1",
         );
         let found = self.engine.read_one(find.bind(code)).await?;
         found.map(|row| row.get("reason")).transpose()
@@ -167,10 +168,13 @@ async fn removed(
     connection: &mut Connection<'_>,
     new: NewRemoval<'_>,
 ) -> Result<Removed, StoreError> {
-    let mut link = None;
+    let (mut link, mut target) = (None, new.target.clone());
     let is_known = match new.target {
         RemovalTarget::Link(code) => {
-            link = live_link(connection, code).await?;
+            // Of an alias, its link by its own code.
+            if let Some((id, own)) = live_link(connection, code).await? {
+                (link, target) = (Some(id), RemovalTarget::Link(own));
+            }
             link.is_some()
         }
         RemovalTarget::User(user) => is_account(connection, *user).await?,
@@ -179,7 +183,7 @@ async fn removed(
     if !is_known {
         return Ok(Removed::Unknown);
     }
-    let (kind, value) = (new.target.kind(), new.target.value());
+    let (kind, value) = (target.kind(), target.value());
     let insert = query(
         "INSERT INTO removals (kind, value, reason, status, removed_by, removed_at, scan_position)
          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (kind, value) WHERE revoked_at IS NULL DO NOTHING RETURNING id",
@@ -192,7 +196,7 @@ async fn removed(
     .bind(new.at)
     .bind(link.is_none().then_some(0_i64));
     let Some(row) = connection.optional(insert).await? else {
-        let earlier = connection.optional(in_force(new.target)).await?;
+        let earlier = connection.optional(in_force(&target)).await?;
         return match earlier {
             Some(row) => Ok(Removed::Already(row.get("id")?)),
             None => Ok(Removed::Unknown),
@@ -214,12 +218,17 @@ async fn removed(
 async fn live_link(
     connection: &mut Connection<'_>,
     code: &ShortCode,
-) -> Result<Option<LinkId>, StoreError> {
-    let lock = query("SELECT 1 FROM links WHERE short_code = $1 FOR UPDATE");
+) -> Result<Option<(LinkId, ShortCode)>, StoreError> {
+    let lock = query(
+        "SELECT 1 FROM links WHERE id = (SELECT link_id FROM link_codes WHERE code = $1) FOR UPDATE",
+    );
     connection.lock(lock.bind(code)).await?;
-    let find = query("SELECT id FROM live_links WHERE short_code = $1");
+    let find = query(
+        "SELECT id, short_code FROM live_links WHERE id = (SELECT link_id FROM link_codes WHERE code = $1)",
+    );
     let found = connection.optional(find.bind(code)).await?;
-    found.map(|row| row.get("id")).transpose()
+    let link = found.map(|row| Ok((row.get("id")?, row.get("short_code")?)));
+    link.transpose()
 }
 
 /// Whether there is this account, which stays as it is until the transaction ends.

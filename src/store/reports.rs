@@ -51,11 +51,14 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let done = self.engine.transaction(async |connection| {
             // Reports of one link are made one after the other.
-            let lock = query("SELECT 1 FROM links WHERE short_code = $1 FOR NO KEY UPDATE");
+            let lock = query(
+                "SELECT 1 FROM links WHERE id = (SELECT link_id FROM link_codes WHERE code = $1) FOR NO KEY UPDATE",
+            );
             connection.lock(lock.bind(code)).await?;
             let insert = query(
                 "INSERT INTO reports (link_id, reason, address, reported_at)
-                 SELECT id, $2, $3, $4 FROM live_links WHERE short_code = $1 RETURNING id, link_id",
+                 SELECT id, $2, $3, $4 FROM live_links WHERE id = (SELECT link_id FROM link_codes WHERE code = $1)
+                 RETURNING id, link_id",
             );
             let insert = insert.bind(code).bind(reason.as_str());
             let insert = insert.bind(reporter).bind(at);

@@ -18,10 +18,10 @@ pub(super) const IN_ONE_TEXT: &str =
     "SELECT string_agg(key || '\u{1f}' || id || '\u{1f}' || text, '\u{1e}') AS found FROM";
 
 /// All of a link that administrators look for a text in.
-pub(super) const SEEN_TEXT: &str = "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || coalesce(links.fallback_url, '') || '\u{1f}' || coalesce(links.rules, '')";
+pub(super) const SEEN_TEXT: &str = "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || coalesce(links.fallback_url, '') || '\u{1f}' || coalesce(links.rules, '') || CASE WHEN links.aliases = '[]' THEN '' ELSE replace(replace(replace(links.aliases, '[\"', '\u{1f}'), '\"]', ''), '\",\"', '\u{1f}') END";
 
 /// All of a link that its owner looks for a text in.
-pub(super) const LINK_TEXT: &str = "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || links.note";
+pub(super) const LINK_TEXT: &str = "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || links.note || CASE WHEN links.aliases = '[]' THEN '' ELSE replace(replace(replace(links.aliases, '[\"', '\u{1f}'), '\"]', ''), '\",\"', '\u{1f}') END";
 
 /// The rows that a database looked at: of each its key, its number and, if it has all that the database looks for, its text.
 /// `limit` is how many rows were asked for.
@@ -79,7 +79,7 @@ fn unexpected() -> StoreError {
     StoreError::Unexpected("a row that was looked at has other fields".into())
 }
 
-/// Those links that have the text of a filter in code, target, title or note.
+/// Those links that have the text of a filter in code, target, title, note or aliases.
 pub(super) async fn with_text(
     mut read: ToCount<Vec<Link>>,
     filter: &LinkFilter,
@@ -93,7 +93,9 @@ pub(super) async fn with_text(
         let properties = &link.properties;
         let title = properties.title.as_ref().map_or("", Title::as_str);
         let note = properties.note.as_ref().map_or("", PrivateNote::as_str);
-        let fields = [link.code.as_str(), properties.target.as_str(), title, note].join("\u{1f}");
+        let fields = [link.code.as_str(), properties.target.as_str(), title, note];
+        let fields = fields.into_iter().chain(properties.aliases.texts());
+        let fields = fields.collect::<Vec<_>>().join("\u{1f}");
         if finder.is_in(&fields) {
             read.value.push(link);
         }

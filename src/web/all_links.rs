@@ -168,6 +168,6 @@ pub(super) async fn export(
     let clicks = clicks.await?;
     let wanted = WantedBreakdown::all(&range);
     let breakdowns = links.breakdowns_of_owner(owner, tag, wanted).await?;
-    let csv = clicks_csv("clicks", &range, &clicks.series, &breakdowns)?;
+    let csv = clicks_csv("clicks", &range, &clicks.series, &breakdowns, None)?;
     Ok(with_clicks_as_of(csv, clicks.as_of))
 }

@@ -44,7 +44,7 @@ impl LinkForm {
             let column = COLUMNS.iter().find(|known| known.name == column)?;
             let text = (column.cell)(&link);
             let text = match name {
-                "tags" => text.replace(',', ", "),
+                "tags" | "aliases" => text.replace(',', ", "),
                 // Browsers take no zone.
                 _ if field.is_moment() => text.get(..16).unwrap_or_default().to_owned(),
                 _ => text.into_owned(),
@@ -154,7 +154,8 @@ impl LinkForm {
                 *moment = FieldEdit::Keep;
             }
         }
-        fields.edit(own_host).map_err(ApiError::invalid)
+        let edit = fields.edit(own_host, is_reserved);
+        edit.map_err(ApiError::invalid)
     }
 
     fn fields(&self) -> Result<LinkFields, ApiError> {

@@ -49,6 +49,8 @@ struct LinkPage<'a> {
     form: LinkForm,
     series: ClicksView,
     visitors: BreakdownsView,
+    /// The clicks by code; empty if the link has no alias.
+    codes: Vec<CodeRow>,
 }
 
 /// That administrators removed the link, and why.
@@ -113,8 +115,16 @@ struct Page {
     removed: Option<Removed>,
     series: ClicksView,
     visitors: BreakdownsView,
+    codes: Vec<CodeRow>,
     said: &'static str,
     form: LinkForm,
+}
+
+/// A code of the link, its address, and the clicks by it.
+struct CodeRow {
+    code: String,
+    short_url: String,
+    clicks: String,
 }
 
 impl Page {
@@ -135,8 +145,18 @@ impl Page {
             let found = links.breakdowns(owner, code, wanted(asked)).await?;
             breakdowns = found.ok_or_else(ApiError::url_not_found)?;
         }
+        let mut codes = Vec::new();
+        if !shown.link.properties.aliases.as_slice().is_empty() {
+            let found = links.clicks_by_code(owner, code, &asked.range).await?;
+            let found = found.ok_or_else(ApiError::url_not_found)?;
+            codes.extend(found.rows.iter().map(|(code, clicks)| CodeRow {
+                code: code.to_string(),
+                short_url: site.short_url(code),
+                clicks: grouped(*clicks),
+            }));
+        }
         let place = ClicksPage {
-            path: format!("/app/links/{code}"),
+            path: format!("/app/links/{}", shown.link.code),
             tag: String::new(),
         };
         let mut series = ClicksView::new(&place, asked, &clicks);
@@ -147,6 +167,7 @@ impl Page {
             shown,
             series,
             visitors: BreakdownsView::new(&place, asked, breakdowns, site),
+            codes,
             said: "",
         })
     }
@@ -190,6 +211,7 @@ impl Page {
             form: self.form,
             series: self.series,
             visitors: self.visitors,
+            codes: self.codes,
         };
         own_page_as_of(status, &page, self.shown.as_of)
     }
@@ -208,11 +230,13 @@ pub(super) async fn export(
         return Err(fault);
     }
     let found = links.own_series(signed_in.principal, &code, &range).await?;
-    let (_, clicks) = found.ok_or_else(ApiError::url_not_found)?;
-    let wanted = WantedBreakdown::all(&range);
-    let breakdowns = links.breakdowns(signed_in.principal, &code, wanted);
+    let (shown, clicks) = found.ok_or_else(ApiError::url_not_found)?;
+    let (owner, code) = (signed_in.principal, &shown.link.code);
+    let breakdowns = links.breakdowns(owner, code, WantedBreakdown::all(&range));
     let breakdowns = breakdowns.await?.unwrap_or_default();
-    let csv = clicks_csv(code.as_str(), &range, &clicks.series, &breakdowns)?;
+    let by_code = links.clicks_by_code(owner, code, &range).await?;
+    let (name, series) = (code.as_str(), &clicks.series);
+    let csv = clicks_csv(name, &range, series, &breakdowns, by_code.as_ref())?;
     Ok(with_clicks_as_of(csv, clicks.as_of))
 }
 
@@ -241,7 +265,11 @@ pub(super) async fn edit(
         edited.ok_or_else(ApiError::url_not_found)
     };
     match edited.await {
-        Ok(_) => Ok(see_other(&format!("/app/links/{code}?saved=1"))),
+        // The address may have been that of an alias, which is gone now.
+        Ok(edited) => Ok(see_other(&format!(
+            "/app/links/{}?saved=1",
+            edited.link.code
+        ))),
         Err(error) if error.is_failure() => Err(error),
         Err(error) => {
             let form = fields.refused(&error);

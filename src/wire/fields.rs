@@ -13,8 +13,9 @@ use super::value::{Ignored, SecretText, Value, sentence};
 #[cfg(test)]
 use crate::domain::LinkStatus;
 use crate::domain::{
-    CustomCode, FieldEdit, LinkEdit, LinkPassword, LinkProperties, LinkRequest, MaxClicks, OwnHost,
-    PasswordHash, PrivateNote, Rules, StartingClicks, TagEdit, Tags, TargetUrl, Timestamp, Title,
+    Aliases, CustomCode, FieldEdit, LinkEdit, LinkPassword, LinkProperties, LinkRequest, MaxClicks,
+    OwnHost, PasswordHash, PrivateNote, Rules, StartingClicks, TagEdit, Tags, TargetUrl, Timestamp,
+    Title,
 };
 
 /// Declares the fields: what each says, its kind and type, and the documents that have it.
@@ -101,6 +102,11 @@ link_fields! {
     /// JSON text.
     #[schema(value_type = Option<Vec<RuleBody>>, max_items = 20)]
     rules: Rules(RulesJson), RULED;
+    /// Up to 20 more codes of the link, each as `custom_code`; in a query with commas between. Each leads where the link leads and counts
+    /// for it; `by=code` tells their clicks apart. A change names all aliases that the link has afterwards: the others lead nowhere any
+    /// more, and only you may use them again.
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
+    aliases: Words(Vec<String>), ANY;
     /// Clicks that another service counted for it.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     clicks: Count(StartingClicks), &[Bulk, Table];
@@ -249,7 +255,12 @@ impl LinkFields {
             noindex: self.noindex.given().unwrap_or_default(),
             password: hash,
             rules: rules(self.rules, own_host)?.given(),
+            aliases: aliases(self.aliases, is_reserved)?.unwrap_or_default(),
         };
+        if let Some(code) = &custom_code {
+            let is_other = properties.aliases.beside(code.as_code());
+            is_other.map_err(sentence)?;
+        }
         Ok(LinkRequest {
             properties: properties.checked().map_err(sentence)?,
             custom_code,
@@ -263,7 +274,11 @@ impl LinkFields {
     ///
     /// # Errors
     /// As above.
-    pub fn edit(self, own_host: &OwnHost) -> Result<LinkEdit, String> {
+    pub fn edit(
+        self,
+        own_host: &OwnHost,
+        is_reserved: fn(&str) -> bool,
+    ) -> Result<LinkEdit, String> {
         let given = self.target_url;
         let given = given.value(|| Err("target_url: must not be null"))?;
         let target = given.map(|raw| target("target_url", &raw, own_host));
@@ -289,6 +304,7 @@ impl LinkFields {
             starts_at: self.starts_at,
             fallback: fallback(self.fallback_url, own_host)?,
             rules: rules(self.rules, own_host)?,
+            aliases: aliases(self.aliases, is_reserved)?,
         })
     }
 }
@@ -327,6 +343,15 @@ fn title(raw: FieldEdit<String>) -> Result<FieldEdit<Title>, String> {
 
 fn note(raw: FieldEdit<String>) -> Result<FieldEdit<PrivateNote>, String> {
     raw.parsed(|raw| PrivateNote::parse(&raw)).map_err(sentence)
+}
+
+fn aliases(
+    raw: FieldEdit<Vec<String>>,
+    is_reserved: fn(&str) -> bool,
+) -> Result<Option<Aliases>, String> {
+    let raw = raw.value(|| Ok::<_, String>(Vec::new()))?;
+    let parse = |raw: Vec<String>| Aliases::parse(raw.iter().map(String::as_str), is_reserved);
+    raw.map(parse).transpose().map_err(sentence)
 }
 
 fn tags(raw: FieldEdit<Vec<String>>) -> Result<FieldEdit<Tags>, String> {

@@ -112,6 +112,9 @@ pub struct FullLinkBody {
     #[serde(default)]
     #[schema(value_type = Vec<RuleBody>, max_items = 20)]
     pub rules: RulesJson,
+    /// More codes at which it is followed.
+    #[schema(example = json!(["spring"]), max_items = 20)]
+    pub aliases: Vec<String>,
 }
 
 impl FullLinkBody {
@@ -149,6 +152,7 @@ impl FullLinkBody {
             has_password: properties.password.is_some(),
             password_hash: None,
             rules: RulesJson::of(properties.rules.as_ref()),
+            aliases: properties.aliases.texts().map(str::to_owned).collect(),
         }
     }
 }
@@ -194,6 +198,7 @@ pub const COLUMNS: &[Column] = &[
     column("noindex", |link| flag(link.noindex)),
     column("has_password", |link| flag(link.has_password)),
     column("rules", |link| link.rules.to_string().into()),
+    column("aliases", |link| link.aliases.join(",").into()),
 ];
 
 /// One column more, of an export with secrets.

@@ -161,7 +161,7 @@ pub(crate) async fn delete_link(
     code: &ShortCode,
 ) -> Option<Change> {
     match store.delete_link(owner, code, None).await.unwrap() {
-        Deleted::Done(change) => Some(change),
+        Deleted::Done(changes) => changes.into_iter().next(),
         Deleted::NotFound | Deleted::Refused => None,
     }
 }

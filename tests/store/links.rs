@@ -40,7 +40,7 @@ both_stores! {
         store.clicks.append(&batch, Some("epoch")).await.unwrap();
         for is_active in [false, false, true] {
             let edit = |link: &Link| Some(LinkProperties { is_active, ..link.properties.clone() });
-            let edited = store.edit_link(owner, &code, &edit, SystemClock.now()).await.unwrap();
+            let edited = store.edit_link(owner, &code, &edit, 0, SystemClock.now()).await.unwrap();
             let Edited::Done(edited) = edited else { panic!("{edited:?}") };
             assert_eq!((edited.clicks, edited.link.has_parked), (5, true));
             assert_eq!(edited.link.value.properties.is_active, is_active);
@@ -56,7 +56,7 @@ both_stores! {
                 expires_at: Timestamp::from_micros(end),
                 ..link.properties.clone()
             });
-            store.edit_link(owner, &code, &edit, SystemClock.now()).await.is_ok()
+            store.edit_link(owner, &code, &edit, 0, SystemClock.now()).await.is_ok()
         };
         assert!(set(1, 2).await);
         assert!(!set(2, 2).await);
@@ -117,7 +117,7 @@ both_stores! {
         assert!(store.unpublished_changes(0, 10).await.unwrap().is_empty());
         let deleted = store.delete_link(ada, &code, Some(&is_it)).await.unwrap();
         let change = store.unpublished_changes(0, 10).await.unwrap().remove(0);
-        assert_eq!(deleted, Deleted::Done(change));
+        assert_eq!(deleted, Deleted::Done(vec![change]));
         assert_eq!(store.delete_link(ada, &code, Some(&is_it)).await.unwrap(), Deleted::NotFound);
     }
 

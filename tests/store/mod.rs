@@ -1,6 +1,7 @@
 //! The contract of the store, which both implementations keep.
 
 mod additive;
+mod aliases;
 mod backend;
 mod class_merges;
 mod class_quarters;

@@ -121,7 +121,7 @@ both_stores! {
         let edited = store.edit_link(owner, &code, &|link| {
             assert_eq!(link.removed, Some(RemovalStatus::Gone));
             None
-        }, SystemClock.now());
+        }, 0, SystemClock.now());
         assert!(matches!(edited.await.unwrap(), Edited::Refused));
     }
 

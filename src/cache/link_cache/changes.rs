@@ -6,7 +6,7 @@ use super::{CacheShard, LinkCache};
 use crate::cache::cursor::InvalidationCursor;
 use crate::cache::redis_tier::{ListDeadline, RedisTier};
 use crate::cache::unannounced::{NoteNumber, Pending};
-use crate::domain::{Shard, ShortCode};
+use crate::domain::{ChangedCode, Shard, ShortCode};
 use crate::shared_redis::RedisFailure;
 
 /// Changes that are announced in one call.
@@ -89,11 +89,16 @@ impl LinkCache {
 
     /// Applies changes that were read from the database, which has all changes up to then. `None`: any link may have
     /// changed. A Redis that is away may not have them yet.
-    pub async fn apply_read_changes(&self, codes: Option<&[ShortCode]>, before: &BeforeReading) {
+    pub async fn apply_read_changes(&self, codes: Option<&[ChangedCode]>, before: &BeforeReading) {
         for (number, (shard, before)) in self.shards.iter().zip(&before.shards).enumerate() {
-            let is_of_shard = |code: &&ShortCode| self.shard_of(code).index() == number;
-            let codes: Option<Vec<_>> =
-                codes.map(|codes| codes.iter().filter(is_of_shard).cloned().collect());
+            let is_of_shard = |changed: &&ChangedCode| {
+                let mut shards = self.shards_of(changed);
+                shards.any(|shard| shard.index() == number)
+            };
+            let codes: Option<Vec<_>> = codes.map(|codes| {
+                let of_shard = codes.iter().filter(is_of_shard);
+                of_shard.map(|changed| changed.code.clone()).collect()
+            });
             if codes.as_ref().is_some_and(Vec::is_empty) {
                 continue;
             }
@@ -186,6 +191,15 @@ impl LinkCache {
         shard.unannounced.all_announced(noted);
         self.catch_up_to(&cursor).await;
         Ok(Some(cursor.term.number))
+    }
+
+    /// The data sets in which a change of a code is announced: first that of the code, which has the cached link, then that of the
+    /// clicks.
+    pub fn shards_of(&self, changed: &ChangedCode) -> impl Iterator<Item = Shard> {
+        let of_code = self.shard_of(&changed.code);
+        let of_clicks = changed.link.as_ref().map(|link| self.shard_of(link));
+        let of_clicks = of_clicks.filter(|shard| *shard != of_code);
+        std::iter::once(of_code).chain(of_clicks)
     }
 
     /// All data sets.

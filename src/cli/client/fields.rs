@@ -46,6 +46,9 @@ pub(in crate::cli) struct FieldArgs {
     /// Visitors need a password, which is asked for, or read from the first line of standard input.
     #[arg(long)]
     password: bool,
+    /// One more code of the link; may be given several times, or several, separated by commas. A change names all of them.
+    #[arg(long = "alias", value_name = "CODE", value_delimiter = ',')]
+    aliases: Vec<String>,
 }
 
 /// What is taken away from a link.
@@ -82,6 +85,9 @@ pub(in crate::cli) struct ClearArgs {
     /// Take its password away.
     #[arg(long, conflicts_with = "password")]
     no_password: bool,
+    /// Take all its aliases away.
+    #[arg(long, conflicts_with = "aliases")]
+    no_aliases: bool,
 }
 
 impl FieldArgs {
@@ -107,6 +113,7 @@ impl FieldArgs {
             note: FieldEdit::set_if(self.note),
             noindex: FieldEdit::set_if(self.noindex.then_some(true)),
             password: FieldEdit::set_if(password),
+            aliases: FieldEdit::set_if(Some(self.aliases).filter(|codes| !codes.is_empty())),
             ..LinkFields::default()
         })
     }
@@ -128,6 +135,7 @@ impl FieldArgs {
             note: unless(cleared.no_note, given.note),
             noindex: unless(cleared.no_noindex, given.noindex),
             password: unless(cleared.no_password, given.password),
+            aliases: unless(cleared.no_aliases, given.aliases),
             ..given
         })
     }
@@ -168,6 +176,9 @@ pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()>
     }
     if link.has_password {
         line(out, "password", &"visitors need one")?;
+    }
+    if !link.aliases.is_empty() {
+        line(out, "aliases", &harmless(&link.aliases.join(", ")))?;
     }
     if link.noindex {
         line(out, "robots", &"search engines are asked not to list it")?;

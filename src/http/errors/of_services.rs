@@ -56,6 +56,10 @@ impl From<LinkError> for ApiError {
             LinkError::Full(full) => full.into(),
             LinkError::QuotaReached(max) => Self::quota_reached(max),
             LinkError::CodeTaken => Self::conflict("custom_code: is taken"),
+            LinkError::AliasTaken(code) => Self::conflict(&format!("aliases: {code} is taken")),
+            LinkError::AliasTooShort(least) => Self::invalid(format!(
+                "aliases: must each be at least {least} characters long"
+            )),
             LinkError::TargetRefused(field) => {
                 let why = "must not lead to a target that this service refuses";
                 Self::invalid(format!("{field}: {why}"))

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::super::link::ImportedLink;
-use super::super::note::Note;
 use super::super::source::Source;
 use crate::domain::{FieldEdit, Timestamp};
 use crate::wire::{DocumentKind, Field};
@@ -150,7 +149,7 @@ pub(super) fn kept(source: Source, is_json: bool, link: &ImportedLink) -> Import
         }
     }
     if source == Source::Bitly {
-        kept.notes = vec![(Note::SecondCode, "https://bit.ly/3xYzAbC".into())];
+        kept.fields.aliases = FieldEdit::Set(vec!["3xYzAbC".into()]);
     }
     kept
 }

@@ -134,7 +134,8 @@ impl PostgresReplica {
             position!(),
             ", ",
             target_columns!(),
-            " FROM pg_current_wal_insert_lsn() AS wal (here) LEFT JOIN live_links AS links ON short_code = $1"
+            ", alias_id, links.short_code AS own_code FROM pg_current_wal_insert_lsn() AS wal (here)
+             LEFT JOIN link_codes AS codes ON codes.code = $1 LEFT JOIN live_links AS links ON links.id = codes.link_id"
         ));
         let row = self.primary.pool.row(find.bind(code).first()).await?;
         let row = row.ok_or(sqlx::Error::RowNotFound)?;

@@ -33,12 +33,12 @@ macro_rules! points {
 
 pub(super) use points;
 
-/// Adds clicks of one interval to the sums of the links' owners.
+/// Adds clicks of one interval to the sums of the links' owners; aliases have none.
 macro_rules! add {
     () => {
         "INSERT INTO owner_series (owner_id, interval, clicks)
          SELECT owner_id, ?2, sum(pair.value) FROM json_each(?1) AS pair JOIN links ON links.id = CAST(pair.key AS INTEGER)
-         WHERE true GROUP BY owner_id
+         WHERE owner_id IS NOT NULL GROUP BY owner_id
          ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks"
     };
 }

@@ -25,6 +25,7 @@ fn links_keep_their_codes_their_clicks_and_all_their_fields() {
         ("max_clicks", 1_000.into()),
         ("title", "=Title".into()),
         ("tags", json!(["print", "2099"])),
+        ("aliases", json!(["all-too", "ALL-2"])),
         ("clicks", 5.into()),
         ("is_active", false.into()),
     ] {

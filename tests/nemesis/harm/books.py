@@ -87,6 +87,12 @@ class Book:
     """When the limit was raised; infinite while that is not answered."""
     fallback: str = ""
     """Where visitors are sent, uncounted, once it redirects no more; empty: nowhere."""
+    alias: str = ""
+    """Another code of the link; empty: none. Its visits are among those of the link."""
+    alias_sent: int = 0
+    alias_answered: int = 0
+    lost: int = 0
+    """How many clicks may be missing in all, by exceptions that were recognised."""
 
     def least_limit(self, felt_after: float) -> int:
         """How often it has to redirect if so many visitors come; a raised limit is felt after some seconds."""
@@ -129,6 +135,7 @@ class Book:
     def allow(self, clicks: int, reason: str, may_fall: bool = False) -> None:
         """Admits that some clicks may be missing; `may_fall` where they may have been read before. The database has all
         clicks of a link with a limit."""
+        self.lost += max(clicks, 0)
         if clicks > 0 and self.limit is None:
             self.allowed += clicks
             self.reasons.append(f"{reason}: {clicks}")
@@ -147,6 +154,12 @@ class Book:
         self.unanswered_base = self.sent - self.answered
         self.allowed, self.highest = 0, count
 
+    def fix_alias(self, count: int, of_link: int) -> None:
+        """Compares the clicks by the alias in a calm moment: they have a count of their own, which is as exact."""
+        low, high = max(self.alias_answered - self.lost, 0), min(self.alias_sent, of_link)
+        if not low <= count <= high:
+            raise Violated(f"in a calm moment {count} clicks are by the alias {self.alias}, and not from {low} to {high}\n{self}")
+
     def __str__(self) -> str:
         deleted = ""
         if self.deleted_at:
@@ -155,7 +168,8 @@ class Book:
         reasons = f", exceptions so far: {'; '.join(self.reasons)}" if self.reasons else ""
         return (f"book of {self.code} -> {self.target}: {self.sent} sent, {self.answered} answered "
                 f"({dict(self.by_instance)}), {self.unanswered} without a 302 since the last calm moment, "
-                f"{self.base:+d} then, limit {self.limit}, highest count {self.highest}, {self.allowed} may be missing; {self.state.value}"
+                f"{self.base:+d} then, limit {self.limit}, highest count {self.highest}, {self.allowed} may be missing, "
+                f"by the alias {self.alias or '-'} {self.alias_sent} sent and {self.alias_answered} answered; {self.state.value}"
                 f"{deleted}{reasons}")
 
 

@@ -26,6 +26,10 @@ OWNERS = 3
 LIMITED = 0.3
 """The share of links with `max_clicks`."""
 LIMITS = (50, 1_000)
+WITH_ALIAS = 0.5
+"""The share of links with an alias."""
+BY_ALIAS = 0.4
+"""The share of their visits by it."""
 WITH_FALLBACK = 0.5
 """The share of the links that send further visitors elsewhere."""
 TAKEN_BY = {TakenBy.DELETE: 5, TakenBy.EDIT: 3, TakenBy.REMOVAL: 2}
@@ -122,16 +126,20 @@ class Load:
         try:
             await client.connect()
             state, sent = book.state, time.monotonic()
+            by_alias = int(book.alias != "" and self.rng.random() < BY_ALIAS)
             book.sent += 1
+            book.alias_sent += by_alias
             try:
-                response = await client.ask("GET", f"/{book.code}", headers=self.visitor())
+                response = await client.ask("GET", f"/{book.alias if by_alias else book.code}", headers=self.visitor())
             except Cut as cut:
                 return self.judge.no_response(instance, "a visit", sent, str(cut))
             if book.is_sent_to_fallback(response) or response.status in (404, 410):
                 # Surely not counted.
                 book.sent -= 1
+                book.alias_sent -= by_alias
             elif response.status == 302:
                 book.answered += 1
+                book.alias_answered += by_alias
                 book.by_instance[instance.name] += 1
             self.judge.redirect(instance, book, state, sent, response)
         except NotSent:
@@ -262,6 +270,8 @@ class Load:
         fallback = f"https://example.org/{self.made}/later" if limit and self.rng.random() < WITH_FALLBACK else ""
         path = "/urls/shorten?target_url=" + quote(target, safe="") + (f"&max_clicks={limit}" if limit else "")
         path += "&fallback_url=" + quote(fallback, safe="") if fallback else ""
+        alias = f"alias-{self.made}" if of is None and self.rng.random() < WITH_ALIAS else ""
+        path += f"&aliases={alias}" if alias else ""
         response = await self.api(instance, client, "a new link", "POST", path, self.tokens[owner])
         if response is None:
             return False
@@ -273,7 +283,7 @@ class Load:
         code = str(made["short_code"])
         if code in self.world.books.all or made["target_url"] != target or made["clicks"] != 0:
             self.judge.violated(f"{instance.name} made a wrong link: {made}, of {target}")
-        self.world.books.open(Book(code, target, owner, limit=limit, limit_before=limit or 0, fallback=fallback))
+        self.world.books.open(Book(code, target, owner, limit=limit, limit_before=limit or 0, fallback=fallback, alias=alias))
         return True
 
     def used_up(self) -> list[Book]:

@@ -194,6 +194,16 @@ class Story:
             series = await self.answer(instance, client, path, end)
             if self.sum_of(series, "points") != count or series["clicks"] != count:
                 raise Violated(f"in a calm moment the count is {count}, and its series is {series}\n{book}")
+            if book.alias:
+                path = f"/urls/{book.alias}/stats/breakdown?by=code&limit=30"
+                found = await self.answer(instance, client, path, end, self.load.tokens[book.owner])
+                rows = found["rows"]
+                assert isinstance(rows, list)
+                clicks = {row["value"]: row["clicks"] for row in rows}
+                if found["clicks"] != count or set(clicks) != {book.code, book.alias}:
+                    raise Violated(f"in a calm moment the count is {count}, and by code it is {found}\n{book}")
+                book.fix_alias(clicks[book.alias], count)
+                self.judge.seen["clicks by an alias"] += clicks[book.alias]
         for by, values in (("browser", AGENTS), ("referrer", REFERRERS)):
             for book, count in counts:
                 if book.owner < OWNERS:

@@ -1,5 +1,6 @@
 //! Links that people manage: made with all their fields, shown, edited, ended.
 
+mod aliases;
 mod edit;
 mod expiry;
 mod fallback;

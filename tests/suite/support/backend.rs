@@ -176,7 +176,7 @@ impl Backend {
                          SELECT owner_id, interval AS at, clicks AS n FROM owner_series
                          UNION ALL SELECT owner_id, series.interval, -series.clicks FROM link_series series JOIN links ON id = link_id
                          UNION ALL SELECT owner_id, interval, -in_interval FROM links
-                     ) GROUP BY owner_id, at HAVING sum(n) <> 0",
+                     ) WHERE owner_id IS NOT NULL GROUP BY owner_id, at HAVING sum(n) <> 0",
                 )
                 .fetch_all(&mut connection)
                 .await
@@ -201,7 +201,7 @@ impl Backend {
                          SELECT owner_id, interval, clicks AS n FROM owner_series
                          UNION ALL SELECT owner_id, interval, clicks FROM owner_series_log
                          UNION ALL SELECT owner_id, at, -clicks FROM links, merged_points(links.id, 0)
-                     ) parts GROUP BY owner_id, interval HAVING sum(n) <> 0",
+                     ) parts WHERE owner_id IS NOT NULL GROUP BY owner_id, interval HAVING sum(n) <> 0",
                 )
                 .fetch_all(&mut connection)
                 .await

@@ -18,11 +18,12 @@ pub(crate) fn fields() -> Vec<(&'static str, Value)> {
             "rules",
             json!([{"name": "app", "target_url": "https://example.org/app, \"beta\"", "when": {"device": ["phone", "tablet"]}}]),
         ),
+        ("aliases", json!(["another-code", "One-More"])),
     ]
 }
 
 /// The same as arguments of `shunt shorten`, and the arguments of `shunt edit` that take them away.
-pub(crate) const ARGUMENTS: [&str; 16] = [
+pub(crate) const ARGUMENTS: [&str; 18] = [
     "--expiry",
     "30d",
     "--max-clicks",
@@ -39,8 +40,10 @@ pub(crate) const ARGUMENTS: [&str; 16] = [
     "--note",
     "Printed",
     "--noindex",
+    "--alias",
+    "another-code",
 ];
-pub(crate) const NO_ARGUMENTS: [&str; 9] = [
+pub(crate) const NO_ARGUMENTS: [&str; 10] = [
     "--no-expiry",
     "--no-max-clicks",
     "--no-title",
@@ -50,6 +53,7 @@ pub(crate) const NO_ARGUMENTS: [&str; 9] = [
     "--no-fallback",
     "--no-note",
     "--no-noindex",
+    "--no-aliases",
 ];
 
 /// A new link with all of these fields.
