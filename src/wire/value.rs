@@ -194,7 +194,7 @@ impl<'de> Deserialize<'de> for SecretText {
             }
         }
 
-        deserializer.deserialize_string(Text)
+        deserializer.deserialize_any(Text)
     }
 }
 

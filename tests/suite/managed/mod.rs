@@ -9,6 +9,8 @@ mod make;
 mod max_clicks;
 mod noindex;
 mod notes;
+mod password_limits;
+mod passwords;
 mod repeated;
 mod scheduled;
 mod short_codes;
