@@ -202,7 +202,7 @@ mod tests {
     }
 
     fn links() -> impl Strategy<Value = Vec<(Link, u64)>> {
-        let link = ("[A-Za-z0-9_-]{1,12}", properties(), 0..1_u64 << 53);
+        let link = ("[A-Za-z0-9_-]{3,12}", properties(), 0..1_u64 << 53);
         let link = link.prop_map(|(code, properties, clicks)| {
             let link = Link {
                 id: LinkId::parse(7).unwrap(),

@@ -250,11 +250,11 @@ pub struct Config {
     #[arg(long, env = "LIMIT_LOGIN", value_name = "N")]
     #[arg(default_value = "60", value_parser = number(0..=u32::MAX))]
     pub limit_login: u32,
-    /// Failed log-ins per quarter of an hour, account and address. 0: no limit.
+    /// Failed log-ins per quarter of an hour, account and address; wrong passwords of a link and address, too. 0: no limit.
     #[arg(long, env = "LIMIT_LOGIN_FAILURES", value_name = "N")]
     #[arg(default_value = "10", value_parser = number(0..=u32::MAX))]
     pub limit_login_failures: u32,
-    /// Failed log-ins per hour and account. 0: no limit.
+    /// Failed log-ins per hour and account; wrong passwords of a link, too. 0: no limit.
     ///
     /// It stops strangers: an address that logged in to the account before is stopped only by its own failures.
     #[arg(long, env = "LIMIT_ACCOUNT_FAILURES", value_name = "N")]

@@ -3,8 +3,6 @@
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
-use ring::digest::{SHA256, digest};
-
 use super::{InvalidProperty, Password, prepared_password};
 
 /// A new password of a link: 4 to 128 characters. Kept for one request.
@@ -99,9 +97,13 @@ impl PasswordHash {
     /// What tells it from every other hash.
     #[must_use]
     pub fn mark(&self) -> PasswordMark {
-        let digest = digest(&SHA256, self.0.as_bytes());
-        let number = digest.as_ref().first_chunk().copied();
-        PasswordMark(u64::from_be_bytes(number.unwrap_or_default()))
+        // FNV-1a: each hash has a salt that nobody chose, so that no two have the same number.
+        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+        const PRIME: u64 = 0x0100_0000_01b3;
+        let bytes = self.0.bytes();
+        PasswordMark(bytes.fold(OFFSET, |mark, byte| {
+            (mark ^ u64::from(byte)).wrapping_mul(PRIME)
+        }))
     }
 }
 

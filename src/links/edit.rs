@@ -64,6 +64,10 @@ impl LinkService {
         expected: &Expected,
         address: &str,
     ) -> Result<Option<CountedLink>, LinkError> {
+        // A link that is not there costs no hash.
+        if edit.new_password.is_some() && self.store.link_of(owner, code).await?.is_none() {
+            return Ok(None);
+        }
         let edit = &*self.hashed_edit(edit, address).await?;
         let bytes = edit.text_bytes();
         if bytes > 0 {

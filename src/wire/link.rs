@@ -45,6 +45,7 @@ impl LinkBody {
 
 /// All that its owner may know of a link.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the link")]
 pub struct FullLinkBody {
     /// Identifier.
     #[schema(example = 1, minimum = 1)]

@@ -201,7 +201,7 @@ impl<'de> Deserialize<'de> for SecretText {
             }
         }
 
-        deserializer.deserialize_string(Text)
+        deserializer.deserialize_any(Text)
     }
 }
 

@@ -7,6 +7,7 @@ mod import;
 mod links;
 mod messages;
 mod operators;
+mod passwords;
 mod pools;
 mod proxied;
 mod readme;

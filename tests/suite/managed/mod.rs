@@ -10,6 +10,8 @@ mod make;
 mod max_clicks;
 mod noindex;
 mod notes;
+mod password_limits;
+mod passwords;
 mod pools;
 mod repeated;
 mod rules;
