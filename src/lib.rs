@@ -93,6 +93,9 @@
 //! * **removal**: what administrators or the blocklist removed: a link, or all links to a host, of an account or from an address.
 //! * **revoke**: to end a token, a key, a removal or a ban before its time.
 
+// Futures of handlers hold connections, whose types are deep.
+#![recursion_limit = "256"]
+
 // Only tests generate the API's document: the program serves the file, and is built without utoipa.
 #[cfg(not(test))]
 extern crate utoipa_stub as utoipa;

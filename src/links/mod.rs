@@ -50,7 +50,7 @@ pub use revision::Revision;
 pub use series::{ComparedSeries, Series};
 pub use shorten::{RequestKey, keys_expire_before};
 pub use show::CountedLink;
-pub use stats::{LinkPreview, LinkStats};
+pub use stats::{LinkPreview, LinkStats, ShownLeads};
 
 /// The operations on links, for owners and readers; knows no HTTP.
 pub struct LinkService {

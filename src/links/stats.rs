@@ -3,7 +3,8 @@
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{
-    LinkState, LinkTime, NotFollowed, RemovalStatus, Rules, ShortCode, TargetUrl, Timestamp,
+    LinkState, LinkTarget, LinkTime, NotFollowed, RemovalStatus, Rules, ShortCode, TargetUrl,
+    Timestamp,
 };
 
 /// A link's statistics at one moment.
@@ -19,6 +20,21 @@ pub struct LinkStats {
     pub clicks: u64,
 }
 
+/// Where a link leads, as far as everybody may know.
+#[derive(Debug)]
+pub enum ShownLeads {
+    /// To its target or its fallback, unless one of so many rules leads elsewhere.
+    To(TargetUrl, usize),
+    /// Each visitor to the next target of its pool.
+    ToPool,
+    /// To its target, for those who have its password.
+    Locked,
+    /// Nowhere before its start.
+    Later,
+    /// Nowhere.
+    Nowhere,
+}
+
 /// What a visitor is shown of a link before it is followed.
 #[derive(Debug)]
 pub enum LinkPreview {
@@ -26,14 +42,8 @@ pub enum LinkPreview {
     Removed(RemovalStatus),
     /// It is made, and not removed.
     Made {
-        /// Where it leads now: its target, or its fallback. `None` if the link leads nowhere, and the target is hidden.
-        target: Option<TargetUrl>,
-        /// How many rules it has, which may lead elsewhere; 0 if it is not followed.
-        rules: usize,
-        /// Whether its time has not come.
-        is_scheduled: bool,
-        /// Whether its target is shown only to those who have its password.
-        needs_password: bool,
+        /// Where it leads now.
+        leads: ShownLeads,
         /// When it was made.
         made_at: Timestamp,
         /// Number of answered redirects.
@@ -112,17 +122,24 @@ impl LinkService {
         Ok(Some(match state.followable() {
             Err(NotFollowed::Removed(status)) => LinkPreview::Removed(status),
             followed => LinkPreview::Made {
-                rules: rule_count(link.rules.as_ref().filter(|_| followed.is_ok())),
-                target: match followed {
-                    Ok(()) => Some(link.target).filter(|_| link.password.is_none()),
-                    Err(why) => link.fallback.filter(|_| why.foreseen().is_some()),
-                },
-                needs_password: followed.is_ok() && link.password.is_some(),
-                is_scheduled: followed == Err(NotFollowed::Scheduled),
+                leads: shown_leads(link, followed),
                 made_at: made.at,
                 clicks,
                 as_of,
             },
         }))
+    }
+}
+
+fn shown_leads(link: LinkTarget, followed: Result<(), NotFollowed>) -> ShownLeads {
+    match followed {
+        Ok(()) if link.password.is_some() => ShownLeads::Locked,
+        Ok(()) if link.pool.is_some() => ShownLeads::ToPool,
+        Ok(()) => ShownLeads::To(link.target, rule_count(link.rules.as_ref())),
+        Err(why) => match link.fallback.filter(|_| why.foreseen().is_some()) {
+            Some(fallback) => ShownLeads::To(fallback, 0),
+            None if why == NotFollowed::Scheduled => ShownLeads::Later,
+            None => ShownLeads::Nowhere,
+        },
     }
 }

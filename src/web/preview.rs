@@ -16,7 +16,7 @@ use super::page::{Frame, Site, grouped_with, minute, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
 use crate::http::{ApiError, ClientAddress, PathCode, with_clicks_as_of};
-use crate::links::{LinkPreview, LinkService};
+use crate::links::{LinkPreview, LinkService, ShownLeads};
 
 #[derive(Template)]
 #[template(path = "preview.html")]
@@ -29,14 +29,15 @@ struct PreviewPage<'a> {
     as_of: Option<String>,
     /// The date on which the link was made.
     made: String,
-    /// `None`: it leads nowhere.
+    /// The name of its title.
+    title: &'static str,
+    /// The name of a text, if no target is shown.
+    text: Option<&'static str>,
     target: Option<ShownTarget<'a>>,
     /// How many rules it has, which may lead elsewhere.
     rules: usize,
-    /// Whether its time has not come.
-    is_scheduled: bool,
-    /// Whether its target is shown only to those who have its password.
-    needs_password: bool,
+    /// Whether it can be followed.
+    is_followed: bool,
 }
 
 /// A target whose host a reader finds at once.
@@ -109,31 +110,30 @@ pub(super) async fn preview(
     let wish = PageWish::accepted(&headers).ok_or_else(ApiError::url_not_found)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let preview = links.preview(&code, client.as_str()).await?;
-    let (target, rules, is_scheduled, needs_password, made_at, clicks, as_of) =
-        match preview.ok_or_else(ApiError::url_not_found)? {
-            LinkPreview::Removed(status) => {
-                let reason = abuse.reason_of(&code).await?;
-                let answered = ApiError::url_removed(status).status();
-                return removed_page(&site, wish.language(), answered, reason.as_deref());
-            }
-            LinkPreview::Made {
-                target,
-                rules,
-                is_scheduled,
-                needs_password,
-                made_at,
-                clicks,
-                as_of,
-            } => (
-                target,
-                rules,
-                is_scheduled,
-                needs_password,
-                made_at,
-                clicks,
-                as_of,
-            ),
-        };
+    let (leads, made_at, clicks, as_of) = match preview.ok_or_else(ApiError::url_not_found)? {
+        LinkPreview::Removed(status) => {
+            let reason = abuse.reason_of(&code).await?;
+            let answered = ApiError::url_removed(status).status();
+            return removed_page(&site, wish.language(), answered, reason.as_deref());
+        }
+        LinkPreview::Made {
+            leads,
+            made_at,
+            clicks,
+            as_of,
+        } => (leads, made_at, clicks, as_of),
+    };
+    let (title, text) = match &leads {
+        ShownLeads::To(..) => ("preview_title", None),
+        ShownLeads::ToPool => ("preview_title", Some("preview_pool")),
+        ShownLeads::Locked => ("password_title", Some("password_text")),
+        ShownLeads::Later => ("scheduled_title", Some("scheduled_text")),
+        ShownLeads::Nowhere => ("ended_title", Some("ended_text")),
+    };
+    let (target, rules) = match &leads {
+        ShownLeads::To(target, rules) => (Some(ShownTarget::of(target.as_str())), *rules),
+        _ => (None, 0),
+    };
     let page = PreviewPage {
         made: made_at.date(),
         frame: Frame::public(&site, wish.language()),
@@ -141,12 +141,11 @@ pub(super) async fn preview(
         code: code.to_string(),
         clicks: grouped_with(clicks, wish.language().thousands()),
         as_of: as_of.map(minute),
-        target: target
-            .as_ref()
-            .map(|target| ShownTarget::of(target.as_str())),
+        title,
+        text,
+        target,
         rules,
-        is_scheduled,
-        needs_password,
+        is_followed: !matches!(leads, ShownLeads::Later | ShownLeads::Nowhere),
     };
     Ok(with_clicks_as_of(
         public_page(StatusCode::OK, &page)?,
