@@ -83,7 +83,8 @@ impl LinkPasswords {
         password: Password,
     ) -> Result<Option<PasswordMark>, RedirectError> {
         // The permit comes first: visitors with the right password who come at the same moment are no failures then.
-        let permit = self.hasher.permit(client).await.map_err(unavailable)?;
+        let permit = self.hasher.permit(client).await;
+        let permit = permit.map_err(|error| unavailable(&error))?;
         let attempt = self
             .failures
             .begin(code.as_str(), client.address(), async { false });
@@ -107,14 +108,14 @@ impl LinkPasswords {
             Ok(false) => Err(RedirectError::WrongPassword),
             Err(error) => {
                 attempt.forgive().await;
-                Err(unavailable(error))
+                Err(unavailable(&error))
             }
         }
     }
 }
 
-fn unavailable(error: HashError) -> RedirectError {
-    if let HashError::Failed(why) = &error {
+fn unavailable(error: &HashError) -> RedirectError {
+    if let HashError::Failed(why) = error {
         tracing::error!(why, "the password of a link could not be compared");
     }
     RedirectError::Unavailable(error.to_string())

@@ -45,30 +45,42 @@ use crate::web::{ExportForm, ExportLinks, LinkDocuments, Site, WebState};
 /// How long a redirect waits for the database.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(2);
 
-/// The service of accounts.
+/// The service of accounts, and what passwords of links need: a hasher with a queue of its own, and the same limits.
 fn accounts(
     config: &Config,
     store: &Store,
+    redis: Option<&RedisShards>,
     base_url: &BaseUrl,
-    (limiter, failures): (&Limiter, &FailureLimiter),
-    (secrets, hasher): (&Secrets, &PasswordHasher),
+    (limits, limiter): (&CurrentLimits, &Limiter),
+    secrets: &Secrets,
     clock: &Arc<dyn Clock>,
-) -> Result<Accounts, ServeError> {
-    let accounts = Accounts::new(
-        store,
-        hasher.clone(),
-        Tokens::new(
-            secrets,
-            base_url.as_str(),
-            config.jwt_ttl,
-            Arc::clone(clock),
-        ),
-        common_passwords(config)?,
-        limiter.clone(),
-        failures.clone(),
+) -> Result<(Accounts, PasswordHasher, LinkPasswords), ServeError> {
+    let hasher = PasswordHasher::new(config.hashing_concurrency)?;
+    let of_links = hasher.for_links();
+    let failures = FailureLimiter::new(
+        limits.clone(),
+        redis.cloned(),
+        limiter.hasher().clone(),
         Arc::clone(clock),
     );
-    Ok(accounts.with_registration(config.registration.clone()))
+    let link_passwords = LinkPasswords::new(store.clone(), of_links.clone(), failures.of_links());
+    let tokens = Tokens::new(
+        secrets,
+        base_url.as_str(),
+        config.jwt_ttl,
+        Arc::clone(clock),
+    );
+    let accounts = Accounts::new(
+        store,
+        hasher,
+        tokens,
+        common_passwords(config)?,
+        limiter.clone(),
+        failures,
+        Arc::clone(clock),
+    );
+    let accounts = accounts.with_registration(config.registration.clone());
+    Ok((accounts, of_links, link_passwords))
 }
 
 /// Look-ups of redirects. Has to be called on the main runtime.
@@ -150,23 +162,15 @@ impl App {
         let hasher = CallerHasher::new(&secrets.current).with_previous(secrets.previous.as_ref());
         let limiter = Limiter::new(limits.clone(), redis.clone(), hasher, Arc::clone(&clock));
         let misses = MissLimiter::new(limits.clone(), Arc::clone(&clock));
-        let failures = FailureLimiter::new(
-            limits.clone(),
-            redis.clone(),
-            limiter.hasher().clone(),
-            Arc::clone(&clock),
-        );
-        let hasher = PasswordHasher::new(config.hashing_concurrency)?;
-        let accounts = accounts(
+        let (accounts, hasher, link_passwords) = accounts(
             config,
             &store,
+            redis.as_ref(),
             base_url,
-            (&limiter, &failures),
-            (&secrets, &hasher),
+            (limits, &limiter),
+            &secrets,
             &clock,
         )?;
-        let hasher = hasher.for_links();
-        let link_passwords = LinkPasswords::new(store.clone(), hasher.clone(), failures.of_links());
         let blocklist = blocklist(config)?;
         let searches = Searches::default();
         let abuse = Abuse::new(

@@ -56,7 +56,7 @@ const fillAll = async (values) => {
     // It would be the same moment as the end.
     else if (name === "starts_at") continue;
     // A link with a password needs it at each visit.
-    else if (name === "password" && await field.evaluate(({ form }) => form.action.includes("/app/links"))) continue;
+    else if (name === "password" && await field.evaluate(({ form }) => form.getAttribute("action").startsWith("/app/links"))) continue;
     else if (values[name]) await (type === "select-one" ? field.selectOption(values[name]) : field.fill(values[name]));
     else if (value === "" && type !== "select-one") {
       const filling = { url: target, password, email: address, number: "7", date: "2030-01-31", "datetime-local": "2099-01-31T18:00" };

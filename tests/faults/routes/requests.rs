@@ -184,7 +184,18 @@ async fn visits(all: &mut Requests<'_>) {
     let limit = Response::of(limit.json(&json!({ "max_clicks": 100 }))).await;
     assert_eq!(limit.status, 200, "{limit:?}");
     assert_eq!(app.get(&format!("/{limited}")).await.status, 302);
+    let locked = app.shorten(&token, "https://example.org/locked").await;
+    let lock = app
+        .request(Method::PATCH, &format!("/urls/{locked}"))
+        .bearer_auth(&token);
+    let lock = Response::of(lock.json(&json!({ "password": PASSWORD }))).await;
+    assert_eq!(lock.status, 200, "{lock:?}");
     for template in ["/{short_code}", "/urls/r/{short_code}"] {
+        let route = format!("POST {template}");
+        let form = format!("password={}", PASSWORD.replace(' ', "+"));
+        let request = all.plain(&route, &[("short_code", &locked)]);
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        all.add(&route, "with its password", request.body(form));
         for method in ["GET", "HEAD"] {
             let route = format!("{method} {template}");
             let fresh = app.shorten(&token, "https://example.org/fresh").await;
