@@ -24,6 +24,8 @@ pub enum LinkPreview {
     Removed(RemovalStatus),
     /// It is made, and not removed.
     Made {
+        /// Its own code.
+        code: ShortCode,
         /// Where it leads now: its target, or its fallback. `None` if the link leads nowhere, and the target is hidden.
         target: Option<TargetUrl>,
         /// Whether its time has not come.
@@ -80,7 +82,8 @@ impl LinkService {
             return Ok(None);
         };
         let (link, has_parked) = (found.value, found.has_parked);
-        let click = self.click_of(link.id, link.owner, link.own_code(code));
+        let own_code = link.own_code(code).clone();
+        let click = self.click_of(link.id, link.owner, &own_code);
         let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
         let Some(clicks) = value.get(&link.id).copied() else {
             return Ok(None);
@@ -99,6 +102,7 @@ impl LinkService {
         Ok(Some(match state.followable() {
             Err(NotFollowed::Removed(status)) => LinkPreview::Removed(status),
             followed => LinkPreview::Made {
+                code: own_code,
                 target: match followed {
                     Ok(()) => Some(link.target),
                     Err(why) => link.fallback.filter(|_| why.foreseen().is_some()),

@@ -23,7 +23,9 @@ use crate::links::{LinkPreview, LinkService};
 struct PreviewPage<'a> {
     frame: Frame<'a>,
     short_url: String,
+    /// Its own code, and the code that was asked for, which is followed.
     code: String,
+    asked_code: String,
     clicks: String,
     /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
@@ -105,7 +107,8 @@ pub(super) async fn preview(
     let wish = PageWish::accepted(&headers).ok_or_else(ApiError::url_not_found)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let preview = links.preview(&code, client.as_str()).await?;
-    let (target, is_scheduled, made_at, clicks, as_of) =
+    let asked_code = code.to_string();
+    let (code, target, is_scheduled, made_at, clicks, as_of) =
         match preview.ok_or_else(ApiError::url_not_found)? {
             LinkPreview::Removed(status) => {
                 let reason = abuse.reason_of(&code).await?;
@@ -113,18 +116,20 @@ pub(super) async fn preview(
                 return removed_page(&site, wish.language(), answered, reason.as_deref());
             }
             LinkPreview::Made {
+                code,
                 target,
                 is_scheduled,
                 made_at,
                 clicks,
                 as_of,
-            } => (target, is_scheduled, made_at, clicks, as_of),
+            } => (code, target, is_scheduled, made_at, clicks, as_of),
         };
     let page = PreviewPage {
         made: made_at.date(),
         frame: Frame::public(&site, wish.language()),
         short_url: site.short_url(&code),
         code: code.to_string(),
+        asked_code,
         clicks: grouped_with(clicks, wish.language().thousands()),
         as_of: as_of.map(minute),
         target: target
