@@ -70,6 +70,8 @@
 //!
 //! Terms of the field are used as elsewhere: cache, shard, replica, lease, outbox, fencing token. These words are the project's own:
 //!
+//! * **alias**: a further code of a link. It has a row of its own among the links, without an owner, and so an id under which its clicks
+//!   are counted a second time.
 //! * **batch**: the clicks that one recorder collected while its previous batch was being delivered.
 //! * **visitor class**: what is kept about the visitor of a click: registrable host of the referrer, country, families of browser
 //!   and system, kind of device, known bot or not. A **breakdown** counts clicks by one of these values.

@@ -40,7 +40,7 @@ const MAX_LIMIT: u32 = 1_000;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListQuery {
-    /// Links that have all of these words, each anywhere in code, target, title or note, in any case. White space stands between words.
+    /// Links that have all of these words, each anywhere in code, alias, target, title or note, in any case. White space stands between words.
     /// At most 200 bytes. One search of an account runs at a time: a further one waits for its turn.
     #[param(max_length = 200)]
     q: Option<String>,

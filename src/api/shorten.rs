@@ -51,8 +51,10 @@ use crate::wire::{LinkObject, LinkQuery};
             ("quota" = (value = json!({"detail": "This account has the maximum of 100000 links; delete links to make room"}))),
             ("key" = (value = json!({"detail": "This key is read-only"}))),
         )),
-        (status = 409, description = "The code is taken, or was once", body = ErrorBody,
-            example = json!({"detail": "custom_code: is taken"})),
+        (status = 409, description = "The code or an alias is taken, or was once", body = ErrorBody, examples(
+            ("code" = (value = json!({"detail": "custom_code: is taken"}))),
+            ("alias" = (value = json!({"detail": "aliases: spring is taken"}))),
+        )),
         (status = 422, description = "A parameter is missing, given twice, unknown or not acceptable: `detail` names it", body = ErrorBody, examples(
             ("missing" = (value = json!({"detail": "target_url: query parameter is required"}))),
             ("no URL" = (value = json!({"detail": "target_url: must be an absolute http:// or https:// URL with a host"}))),

@@ -276,7 +276,7 @@ pub struct Config {
     #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
     pub limit_create: u32,
     /// What an address may add to the database per day (UTC), with all its accounts, by links that it creates or lets grow:
-    /// target, fallback, title, tags and note of each link, and 256 bytes. 0, or `LIMIT_CREATE` 0: no limit.
+    /// target, fallback, title, tags, note and aliases of each link, and 256 bytes. 0, or `LIMIT_CREATE` 0: no limit.
     ///
     /// 128 MiB are some 350,000 ordinary links, or 8,000 links of the greatest length. Each instance after the first may let a
     /// 64th more through.
@@ -300,7 +300,7 @@ pub struct Config {
     #[arg(long, env = "CUSTOM_CODE_MIN", value_name = "N")]
     #[arg(default_value = "4", value_parser = number(1..=32_usize))]
     pub custom_code_min: usize,
-    /// Links that an account may have; more links are refused with 403. 0: no limit.
+    /// Links and aliases that an account may have; more are refused with 403. 0: no limit.
     #[arg(long, env = "LINKS_PER_ACCOUNT", value_name = "N")]
     #[arg(default_value = "100000", value_parser = number(0..=1_000_000_000_000_u64))]
     pub links_per_account: u64,

@@ -48,7 +48,7 @@ impl SearchTag {
 /// Which links of an owner are wanted: links that match all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkFilter {
-    /// Words that are in code, target, title or note.
+    /// Words that are in code, alias, target, title or note.
     pub text: Option<SearchText>,
     /// A tag.
     pub tag: Option<SearchTag>,

@@ -5,7 +5,8 @@ use super::{LinkId, ShortCode, UserId};
 /// One of the data sets into which a Redis Cluster is divided; a single Redis has one shard.
 ///
 /// A link's cached form, its changes and its clicks are in the shard of its code. So the acknowledgement of a click tells
-/// an instance of changes of that link.
+/// an instance of changes of that link. The cached form by an alias is in the shard of the alias, its clicks are in that of the link's
+/// own code, and its changes are in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shard(u8);
 

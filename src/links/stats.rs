@@ -42,6 +42,8 @@ pub enum LinkPreview {
     Removed(RemovalStatus),
     /// It is made, and not removed.
     Made {
+        /// Its own code.
+        code: ShortCode,
         /// Where it leads now.
         leads: ShownLeads,
         /// When it was made.
@@ -103,7 +105,8 @@ impl LinkService {
             return Ok(None);
         };
         let (link, has_parked) = (found.value, found.has_parked);
-        let click = self.click_of(link.id, link.owner, link.own_code(code));
+        let own_code = link.own_code(code).clone();
+        let click = self.click_of(link.id, link.owner, &own_code);
         let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
         let Some(clicks) = value.get(&link.id).copied() else {
             return Ok(None);
@@ -122,6 +125,7 @@ impl LinkService {
         Ok(Some(match state.followable() {
             Err(NotFollowed::Removed(status)) => LinkPreview::Removed(status),
             followed => LinkPreview::Made {
+                code: own_code,
                 leads: shown_leads(link, followed),
                 made_at: made.at,
                 clicks,

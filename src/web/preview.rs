@@ -23,7 +23,9 @@ use crate::links::{LinkPreview, LinkService, ShownLeads};
 struct PreviewPage<'a> {
     frame: Frame<'a>,
     short_url: String,
+    /// Its own code, and the code that was asked for, which is followed.
     code: String,
+    asked_code: String,
     clicks: String,
     /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
@@ -110,18 +112,20 @@ pub(super) async fn preview(
     let wish = PageWish::accepted(&headers).ok_or_else(ApiError::url_not_found)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     let preview = links.preview(&code, client.as_str()).await?;
-    let (leads, made_at, clicks, as_of) = match preview.ok_or_else(ApiError::url_not_found)? {
+    let asked_code = code.to_string();
+    let (code, leads, made_at, clicks, as_of) = match preview.ok_or_else(ApiError::url_not_found)? {
         LinkPreview::Removed(status) => {
             let reason = abuse.reason_of(&code).await?;
             let answered = ApiError::url_removed(status).status();
             return removed_page(&site, wish.language(), answered, reason.as_deref());
         }
         LinkPreview::Made {
+            code,
             leads,
             made_at,
             clicks,
             as_of,
-        } => (leads, made_at, clicks, as_of),
+        } => (code, leads, made_at, clicks, as_of),
     };
     let (title, text) = match &leads {
         ShownLeads::To(..) => ("preview_title", None),
@@ -139,6 +143,7 @@ pub(super) async fn preview(
         frame: Frame::public(&site, wish.language()),
         short_url: site.short_url(&code),
         code: code.to_string(),
+        asked_code,
         clicks: grouped_with(clicks, wish.language().thousands()),
         as_of: as_of.map(minute),
         title,
