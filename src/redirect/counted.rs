@@ -24,7 +24,7 @@ impl Redirect {
         visitor: &Visitor<'_>,
         led: Led,
     ) -> Result<Redirected, RedirectError> {
-        let class = led.class(self.classifier.class_of(visitor));
+        let class = led.class(visitor, self.classifier.class_of(visitor));
         match self.recorders.record(link.click(), class, version).await {
             Ok(receipt) if self.cache.version() == version => {
                 Ok(Redirected::by_click(link, source, receipt, led))
@@ -54,7 +54,7 @@ impl Redirect {
             }
             tries += 1;
             led = self.led_still(led, &link, visitor);
-            let class = led.class(self.classifier.class_of(visitor));
+            let class = led.class(visitor, self.classifier.class_of(visitor));
             let click = link.click();
             let recorded = if tries < TRIES {
                 self.recorders.record(click, class, version).await
@@ -102,7 +102,7 @@ impl Redirect {
             return Ok(Redirected::by_click(now, source_now, receipt, led));
         }
         // The code now belongs to another link: the click is counted for that link, too.
-        let class = led.class(self.classifier.class_of(visitor));
+        let class = led.class(visitor, self.classifier.class_of(visitor));
         let recorded = self.recorders.record_unconditionally(now.click(), class);
         let receipt = recorded.await;
         Ok(Redirected::by_click(now, source_now, receipt, led))

@@ -27,7 +27,7 @@ impl Redirect {
         let link = followable(link, &*self.clock)?;
         let led = self.led_still(led, &link, visitor);
         let receipt = if link.options.is_limited {
-            let class = led.class(self.classifier.class_of(visitor));
+            let class = led.class(visitor, self.classifier.class_of(visitor));
             self.ask(code, &link, Wanted::Click, class).await?
         } else {
             None

@@ -66,9 +66,13 @@ impl Led {
         location.unwrap_or(&link.location)
     }
 
-    /// The class of the click, with the rule.
-    pub(super) fn class(&self, class: Option<Arc<ClickClass>>) -> Option<Arc<ClickClass>> {
-        let Some(by) = &self.0 else {
+    /// The class of the click, with the rule; of a visitor that opts out nothing is kept.
+    pub(super) fn class(
+        &self,
+        visitor: &Visitor<'_>,
+        class: Option<Arc<ClickClass>>,
+    ) -> Option<Arc<ClickClass>> {
+        let Some(by) = self.0.as_ref().filter(|_| !visitor.opts_out) else {
             return class;
         };
         let label = by.rules.label(by.rule.into(), by.target.into());

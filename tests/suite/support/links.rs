@@ -22,7 +22,7 @@ pub(crate) fn fields() -> Vec<(&'static str, Value)> {
 }
 
 /// The same as arguments of `shunt shorten`, and the arguments of `shunt edit` that take them away.
-pub(crate) const ARGUMENTS: [&str; 16] = [
+pub(crate) const ARGUMENTS: [&str; 18] = [
     "--expiry",
     "30d",
     "--max-clicks",
@@ -39,8 +39,13 @@ pub(crate) const ARGUMENTS: [&str; 16] = [
     "--note",
     "Printed",
     "--noindex",
+    "--rules",
+    concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/suite/support/rules.json"
+    ),
 ];
-pub(crate) const NO_ARGUMENTS: [&str; 9] = [
+pub(crate) const NO_ARGUMENTS: [&str; 10] = [
     "--no-expiry",
     "--no-max-clicks",
     "--no-title",
@@ -50,6 +55,7 @@ pub(crate) const NO_ARGUMENTS: [&str; 9] = [
     "--no-fallback",
     "--no-note",
     "--no-noindex",
+    "--no-rules",
 ];
 
 /// A new link with all of these fields.
