@@ -74,7 +74,7 @@
 //!   are counted a second time.
 //! * **batch**: the clicks that one recorder collected while its previous batch was being delivered.
 //! * **visitor class**: what is kept about the visitor of a click: registrable host of the referrer, country, families of browser
-//!   and system, kind of device, known bot or not. A **breakdown** counts clicks by one of these values.
+//!   and system, kind of device, rule of the link that decided, known bot or not. A **breakdown** counts clicks by one of these values.
 //! * **sink**: where batches go: Redis, or the journal.
 //! * **interval**: a quarter of an hour, by which clicks are counted in series.
 //! * **away**: a server that this process does not use, since a command failed. It is **up** again after a response.

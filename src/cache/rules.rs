@@ -41,7 +41,7 @@ impl CachedRules {
             };
             let (weights, is_sticky) = match &rule.leads {
                 Leads::To(_) => (Box::default(), false),
-                Leads::Split(split) => (split.weights().collect(), split.is_sticky),
+                Leads::Split(split) => (split.weights().collect(), split.is_sticky()),
             };
             let mut hasher = DefaultHasher::new();
             (place, format!("{rule:?}")).hash(&mut hasher);

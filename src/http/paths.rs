@@ -80,7 +80,7 @@ pub const ROUTES: [Route; 40] = [
 ];
 
 /// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 38] = [
+pub const PAGES: [Route; 39] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -112,6 +112,7 @@ pub const PAGES: [Route; 38] = [
     route("/app/links/{short_code}/delete", Class::Bounded),
     route("/app/links/{short_code}/export", Class::Bounded),
     route("/app/links/{short_code}/live", Class::Bounded),
+    route("/app/links/{short_code}/rules", Class::Bounded),
     route("/app/login", Class::Queued),
     route("/app/logout", Class::Bounded),
     route("/app/logout-everywhere", Class::Bounded),

@@ -25,6 +25,7 @@ mod quotes;
 mod reading;
 mod record;
 mod shlink;
+mod shlink_rules;
 mod source;
 mod spreadsheet;
 mod table;

@@ -253,6 +253,19 @@ impl<'a> Reading<'a> {
         })
     }
 
+    /// The rules of another service's link.
+    pub(super) fn set_rules(
+        &mut self,
+        name: &str,
+        read: fn(&serde_json::Value) -> Result<RulesJson, String>,
+    ) {
+        let read = self.take("rules", &[name], |record, names| match record.find(names) {
+            Some((_, Cell::Value(list))) => read(list).map(Some),
+            _ => Ok(None),
+        });
+        self.link.fields.rules = FieldEdit::set_if(read);
+    }
+
     pub(super) fn number(
         &mut self,
         column: &'static str,

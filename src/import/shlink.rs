@@ -4,6 +4,7 @@ use super::format::{Format, code_of};
 use super::note::Note;
 use super::reading::Reading;
 use super::record::Record;
+use super::shlink_rules;
 use crate::domain::FieldEdit;
 
 /// <https://api-spec.shlink.io/>, `GET /rest/v3/short-urls`: an object with `shortUrls`, in which `data` is an array.
@@ -39,7 +40,10 @@ fn link(link: &mut Reading<'_>) {
     if link.record.column(&["visitsSummary"]).is_some() {
         link.within("visitsSummary", |visits| visits.read("clicks", &["total"]));
     }
-    if link.record.flag(&["hasRedirectRules"]) == Ok(Some(true)) {
+    // The list of links says only whether there are any.
+    if link.record.find(&["redirectRules"]).is_some() {
+        link.set_rules("redirectRules", shlink_rules::rules);
+    } else if link.record.flag(&["hasRedirectRules"]) == Ok(Some(true)) {
         link.link.notes.push((Note::RedirectRules, String::new()));
     }
 }

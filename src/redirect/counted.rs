@@ -24,7 +24,7 @@ impl Redirect {
         visitor: &Visitor<'_>,
         led: Led,
     ) -> Result<Redirected, RedirectError> {
-        let class = led.class(self.classifier.class_of(visitor));
+        let class = led.class(visitor, self.classifier.class_of(visitor));
         let alias = link.alias().map(|alias| alias.id);
         let recording = self.recorders.record(link.click(), alias, class, version);
         match recording.await {
@@ -60,7 +60,7 @@ impl Redirect {
                 return self.granted(code, visitor, led).await;
             }
             tries += 1;
-            let class = led.class(self.classifier.class_of(visitor));
+            let class = led.class(visitor, self.classifier.class_of(visitor));
             let click = link.click();
             let (recorders, alias) = (&self.recorders, link.alias().map(|alias| alias.id));
             let recorded = if tries < TRIES {
@@ -115,7 +115,7 @@ impl Redirect {
         }
         self.check_password(code, &now, visitor).await?;
         // The code now belongs to another link: the click is counted for that link, too.
-        let class = led.class(self.classifier.class_of(visitor));
+        let class = led.class(visitor, self.classifier.class_of(visitor));
         let alias = now.alias().map(|alias| alias.id);
         let recorded = (self.recorders).record_unconditionally(now.click(), alias, class);
         let receipt = recorded.await;

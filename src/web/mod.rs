@@ -31,6 +31,7 @@ use axum::{Extension, Router};
 use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::Guards;
+use crate::domain::rules::MAX_JSON;
 use crate::http::{Admission, BodyLimits, with_admission};
 use crate::links::{LinkService, LiveCounts};
 
@@ -60,6 +61,9 @@ mod preview;
 mod questions;
 mod removed;
 mod report;
+mod rule_form;
+mod rule_trial;
+mod rules;
 mod selected_links;
 mod session;
 mod sign_in;
@@ -88,13 +92,15 @@ pub struct WebState {
 
 /// All pages. The caller puts the layers of every response around them.
 pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router {
-    // A form percent-encodes its texts, each byte as three.
-    let link_form = || {
+    let limits = |bytes| {
         Extension(BodyLimits {
-            bytes: 3 * guards.max_body_bytes,
+            bytes,
             timeout: guards.body_timeout,
         })
     };
+    // A form percent-encodes its texts, each byte as three.
+    let link_form = || limits(3 * guards.max_body_bytes);
+    let rules_form = limits(3 * guards.max_body_bytes + MAX_JSON);
     Router::new()
         .route("/app", get(links::overview))
         .route("/app/account", get(account::show))
@@ -161,6 +167,10 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         )
         .route("/app/links/{short_code}/export", get(one_link::export))
         .route("/app/links/{short_code}/live", get(live::live))
+        .route(
+            "/app/links/{short_code}/rules",
+            get(rules::show).post(rules::change).layer(rules_form),
+        )
         .route("/app/login", get(sign_in::show).post(sign_in::log_in))
         .route(
             "/app/register",
@@ -177,10 +187,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             get(report::show).post(report::send),
         )
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
-        .layer(Extension(BodyLimits {
-            bytes: guards.max_body_bytes,
-            timeout: guards.body_timeout,
-        }))
+        .layer(limits(guards.max_body_bytes))
         .route("/", get(start::start))
         .route("/assets/{file}", get(assets::asset))
         .with_state(state)

@@ -16,6 +16,7 @@ use super::link_list::{Tag, word};
 use super::page::{Frame, Site, grouped, minute, own_page_as_of, see_other};
 use super::session::SignedIn;
 use crate::abuse::Abuse;
+use crate::domain::rules::Rule;
 use crate::domain::{Link, PrivateNote, RemovalStatus, ShortCode, TargetUrl, Title};
 use crate::http::{ApiError, ClientAddress, PathCode, QueryOf, clicks_csv, with_clicks_as_of};
 use crate::links::{CountedLink, Expected, LinkService, Revision, WantedBreakdown};
@@ -38,6 +39,8 @@ struct LinkPage<'a> {
     /// When it starts, if it has not started, and where visitors are sent if it is not followed; each is empty otherwise.
     starts: String,
     fallback: String,
+    /// What its rules say.
+    rules: Vec<String>,
     /// When it expires, and its click limit; each is empty if the link has no such bound.
     ends: String,
     most: String,
@@ -196,6 +199,9 @@ impl Page {
             status: word(self.shown.status(now)),
             starts: starts.map(minute).unwrap_or_default(),
             fallback: fallback.map(str::to_owned).unwrap_or_default(),
+            rules: (properties.rules.iter())
+                .flat_map(|rules| rules.as_slice().iter().map(Rule::sentence))
+                .collect(),
             created: link.created_at.date(),
             title: title.map(str::to_owned).unwrap_or_default(),
             target: properties.target.as_str().to_owned(),

@@ -91,7 +91,9 @@ fn results_and_errors_are_json_with_json() {
     let by: Vec<_> = breakdowns.map(|breakdown| &breakdown["by"]).collect();
     assert_eq!(
         by,
-        ["referrer", "country", "browser", "os", "device", "bot"]
+        [
+            "referrer", "country", "browser", "os", "device", "rule", "bot"
+        ]
     );
     assert_eq!(ada.runs(&["rm", "--json", code]).json()["deleted"], true);
     assert_eq!(ada.runs(&["list", "--json"]).json(), Value::Array(vec![]));

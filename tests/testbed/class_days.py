@@ -18,7 +18,8 @@ def leb128(number: int) -> bytes:
 
 
 def packed_details(links: Sequence[int], classes: Callable[[int], Iterable[tuple[str, ...]]]) -> bytes:
-    """One click of each link and class, as it travels with a batch or a flush. A class has six values, `''` if one is unknown."""
+    """One click of each link and class, as it travels with a batch or a flush. A class is given by six values, `''` if one is unknown;
+    no rule of a link decided."""
     numbers: dict[tuple[str, ...], int] = {}
     packed, before = bytearray(), 0
     for link in links:
@@ -26,7 +27,8 @@ def packed_details(links: Sequence[int], classes: Callable[[int], Iterable[tuple
             number = numbers.setdefault(values, len(numbers))
             packed += leb128(link - before) + leb128(number) + leb128(1)
             before = link
-    texts = b"".join(leb128(len(value.encode())) + value.encode() for values in numbers for value in values)
+    texts = b"".join(leb128(len(value.encode())) + value.encode() for values in numbers
+                     for value in (*values[:-1], "", values[-1]))
     return b"\x01" + leb128(len(numbers)) + texts + bytes(packed)
 
 

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 
 use clap::Args;
 use jiff::{Span, SpanRelativeTo};
-use shunt::domain::{Clock, FieldEdit, MaxClicks, SystemClock, Timestamp};
-use shunt::wire::{FullLinkBody, LinkFields, SecretText};
+use shunt::domain::{Clock, FieldEdit, MaxClicks, Rules, SystemClock, Timestamp, io_reason};
+use shunt::wire::{FullLinkBody, LinkFields, RulesJson, SecretText};
 
 use super::output::{HANDLE, HEAD, harmless};
 use super::{Failure, password, target};
@@ -49,7 +50,13 @@ pub(in crate::cli) struct FieldArgs {
     /// One more code of the link; may be given several times, or several, separated by commas. A change names all of them.
     #[arg(long = "alias", value_name = "CODE", value_delimiter = ',')]
     aliases: Vec<String>,
+    /// Its rules: a file with the list as JSON, or `-` for standard input.
+    #[arg(long, value_name = "FILE", value_parser = rules)]
+    rules: Option<RulesJson>,
 }
+
+/// Bytes of a file of rules: what the service takes is less.
+const MAX_RULES: u64 = 1 << 20;
 
 /// What is taken away from a link.
 #[derive(Args)]
@@ -88,6 +95,9 @@ pub(in crate::cli) struct ClearArgs {
     /// Take all its aliases away.
     #[arg(long, conflicts_with = "aliases")]
     no_aliases: bool,
+    /// Take all its rules away.
+    #[arg(long, conflicts_with = "rules")]
+    no_rules: bool,
 }
 
 impl FieldArgs {
@@ -114,6 +124,7 @@ impl FieldArgs {
             noindex: FieldEdit::set_if(self.noindex.then_some(true)),
             password: FieldEdit::set_if(password),
             aliases: FieldEdit::set_if(Some(self.aliases).filter(|codes| !codes.is_empty())),
+            rules: FieldEdit::set_if(self.rules),
             ..LinkFields::default()
         })
     }
@@ -136,6 +147,7 @@ impl FieldArgs {
             noindex: unless(cleared.no_noindex, given.noindex),
             password: unless(cleared.no_password, given.password),
             aliases: unless(cleared.no_aliases, given.aliases),
+            rules: unless(cleared.no_rules, given.rules),
             ..given
         })
     }
@@ -183,6 +195,12 @@ pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()>
     if link.noindex {
         line(out, "robots", &"search engines are asked not to list it")?;
     }
+    let rules = Rules::from_stored(&link.rules.0.to_string());
+    let rules = rules.iter().flat_map(|rules| rules.as_slice());
+    for (place, rule) in rules.enumerate() {
+        let name = format!("rule {}", place + 1);
+        line(out, &name, &harmless(&rule.sentence()))?;
+    }
     let note = link.note.as_deref().unwrap_or_default();
     for (number, text) in note.lines().enumerate() {
         let name = if number == 0 { "note" } else { "" };
@@ -193,6 +211,20 @@ pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()>
 
 fn line(out: &mut impl Write, name: &str, value: &dyn Display) -> io::Result<()> {
     writeln!(out, "{HEAD}{name:9}{HEAD:#}  {value}")
+}
+
+/// The rules in a file, which the service checks.
+fn rules(path: &str) -> Result<RulesJson, String> {
+    let mut text = String::new();
+    let read = match path {
+        "-" => io::stdin().lock().take(MAX_RULES).read_to_string(&mut text),
+        path => File::open(path).and_then(|file| file.take(MAX_RULES).read_to_string(&mut text)),
+    };
+    let length = read.map_err(|error| format!("cannot be read: {}", io_reason(&error)))?;
+    if length as u64 == MAX_RULES {
+        return Err("is too long for rules".into());
+    }
+    text.parse()
 }
 
 /// A moment, as a time with a zone or as a span from now on.

@@ -90,7 +90,10 @@ impl Language {
 
 /// Parameters that a query must have, all of them; of each its value, or `None` for any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueryPairs(pub Box<[(Box<str>, Option<Box<str>>)]>);
+pub struct QueryPairs(pub Box<[QueryPair]>);
+
+/// A name, and its value, if not any value will do.
+pub(super) type QueryPair = (Box<str>, Option<Box<str>>);
 
 impl QueryPairs {
     fn are_in(&self, visitor: &KnownVisitor<'_>) -> bool {

@@ -26,4 +26,6 @@ pub use turns::Turns;
 pub use visitor::{AgentFacts, KnownVisitor, VisitorSource};
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

@@ -148,10 +148,8 @@ fn rule(path: &str, value: &Value, targets: Targets<'_>) -> Result<Rule, String>
         value,
         &["name", "when", "target_url", "split", "sticky"],
     )?;
-    let when = match fields.get("when") {
-        None => Conditions::default(),
-        Some((path, value)) => Conditions::parse(&path, value)?,
-    };
+    let when = fields.get("when");
+    let when = when.map(|(path, value)| Conditions::parse(&path, value));
     let leads = match (fields.get("target_url"), fields.get("split")) {
         (Some(given), None) => match fields.get("sticky") {
             None => Leads::To(target(given, targets)?),
@@ -165,7 +163,7 @@ fn rule(path: &str, value: &Value, targets: Targets<'_>) -> Result<Rule, String>
     };
     Ok(Rule {
         name: fields.name()?,
-        when,
+        when: when.transpose()?,
         leads,
     })
 }
@@ -202,15 +200,13 @@ fn split(
             "{path}[{place}].name: must not be the name of another target of the split"
         ));
     }
-    let is_sticky = match sticky {
-        None => false,
-        Some((path, value)) => value
-            .as_bool()
-            .ok_or_else(|| format!("{path}: must be true or false"))?,
-    };
+    let sticky = sticky.map(|(path, value)| {
+        let flag = value.as_bool();
+        flag.ok_or_else(|| format!("{path}: must be true or false"))
+    });
     Ok(Split {
         targets: of_split,
-        is_sticky,
+        sticky: sticky.transpose()?,
     })
 }
 

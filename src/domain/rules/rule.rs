@@ -21,8 +21,8 @@ struct Listed {
 pub struct Rule {
     /// What its owner calls it; no other rule of the link has the name.
     pub name: Option<RuleName>,
-    /// What a visitor must have.
-    pub when: Conditions,
+    /// What a visitor must have; without it the rule always holds.
+    pub when: Option<Conditions>,
     /// Where such a visitor is sent.
     pub leads: Leads,
 }
@@ -41,8 +41,8 @@ pub enum Leads {
 pub struct Split {
     /// 2 to 10 targets.
     pub targets: Box<[SplitTarget]>,
-    /// Whether a visitor meets the same target all day.
-    pub is_sticky: bool,
+    /// Whether a visitor meets the same target all day, if that is said.
+    pub sticky: Option<bool>,
 }
 
 /// A target of a split.
@@ -91,6 +91,12 @@ fn name_or_number(name: Option<&RuleName>, place: usize) -> String {
 }
 
 impl Split {
+    /// Whether a visitor meets the same target all day.
+    #[must_use]
+    pub fn is_sticky(&self) -> bool {
+        self.sticky == Some(true)
+    }
+
     /// The weights, in order.
     pub fn weights(&self) -> impl Iterator<Item = u16> {
         self.targets.iter().map(|target| target.weight)
@@ -160,14 +166,19 @@ impl Rules {
     #[must_use]
     pub fn first_with_country(&self) -> Option<usize> {
         let mut rules = self.as_slice().iter();
-        rules.position(|rule| rule.when.country.is_some())
+        let asks = |rule: &Rule| {
+            rule.when
+                .as_ref()
+                .is_some_and(|when| when.country.is_some())
+        };
+        rules.position(asks)
     }
 
     /// The place of the first rule whose conditions a visitor meets.
     #[must_use]
     pub fn first_met(&self, visitor: &KnownVisitor<'_>) -> Option<usize> {
         let mut rules = self.as_slice().iter();
-        rules.position(|rule| rule.when.hold(visitor))
+        rules.position(|rule| rule.when.as_ref().is_none_or(|when| when.hold(visitor)))
     }
 }
 

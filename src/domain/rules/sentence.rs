@@ -8,7 +8,14 @@ impl Rule {
     /// What it says: "On a phone, in Germany or Austria, from 2027-05-01: https://…".
     #[must_use]
     pub fn sentence(&self) -> String {
-        format!("{}: {}", self.when.sentence(), self.leads.sentence())
+        format!("{}: {}", self.whom(), self.leads.sentence())
+    }
+
+    /// Whom it is for.
+    #[must_use]
+    pub fn whom(&self) -> String {
+        let asked = self.when.clone().unwrap_or_default();
+        asked.sentence()
     }
 }
 
@@ -28,7 +35,7 @@ impl Leads {
                 };
                 let parts: Vec<_> = split.targets.iter().map(part).collect();
                 let parts = parts.join(", ");
-                if split.is_sticky {
+                if split.is_sticky() {
                     format!("{parts}, the same all day for each visitor")
                 } else {
                     parts

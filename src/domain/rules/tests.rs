@@ -2,21 +2,17 @@
 
 use std::net::IpAddr;
 
-use proptest::collection::{btree_map, vec};
-use proptest::option::of;
-use proptest::prelude::*;
-use proptest::sample::select;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::agent_words::{BROWSERS, DEVICES, SYSTEMS};
 use crate::domain::{OwnHost, Timestamp};
 
-fn parse(list: &Value) -> Result<Option<Rules>, String> {
+pub(super) fn parse(list: &Value) -> Result<Option<Rules>, String> {
     Rules::parse(list, &OwnHost::unknown())
 }
 
-fn rules(list: &Value) -> Rules {
+pub(super) fn rules(list: &Value) -> Rules {
     parse(list).unwrap().unwrap()
 }
 
@@ -29,16 +25,16 @@ fn when(conditions: &Value) -> Value {
     json!([{"when": conditions, "target_url": "https://example.org/rule"}])
 }
 
-struct Anybody {
-    agent: AgentFacts,
-    country: Option<[u8; 2]>,
-    languages: &'static str,
-    query: &'static str,
-    address: &'static str,
-    now: &'static str,
+pub(super) struct Anybody {
+    pub(super) agent: AgentFacts,
+    pub(super) country: Option<[u8; 2]>,
+    pub(super) languages: &'static str,
+    pub(super) query: &'static str,
+    pub(super) address: &'static str,
+    pub(super) now: &'static str,
 }
 
-const SOMEBODY: Anybody = Anybody {
+pub(super) const SOMEBODY: Anybody = Anybody {
     agent: AgentFacts {
         device: Some("phone"),
         os: Some("Android"),
@@ -73,7 +69,7 @@ impl VisitorSource for Anybody {
     }
 }
 
-fn is_met(conditions: &Value, by: &Anybody) -> bool {
+pub(super) fn is_met(conditions: &Value, by: &Anybody) -> bool {
     let visitor = KnownVisitor::new(by);
     rules(&when(conditions)).first_met(&visitor).is_some()
 }
@@ -151,6 +147,7 @@ fn a_visitor_of_ipv6_is_found_by_its_network() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "each refusal is a line")]
 fn each_refusal_names_the_field_first() {
     let target = "https://example.org/";
     let split = |targets: Value| json!([{"split": targets}]);
@@ -381,161 +378,4 @@ fn a_breakdown_has_names_or_numbers_of_rules_and_targets() {
         .flat_map(|(place, rule)| rule.labels(place))
         .collect();
     assert_eq!(labels, ["1", "spring/1", "spring/blue"]);
-}
-
-fn one_or_list<T: Into<Value> + Clone + std::fmt::Debug + 'static>(
-    value: impl Strategy<Value = T> + Clone + 'static,
-) -> impl Strategy<Value = Value> {
-    prop_oneof![
-        value.clone().prop_map(Into::into),
-        vec(value, 1..3)
-            .prop_map(|values| Value::Array(values.into_iter().map(Into::into).collect())),
-    ]
-}
-
-fn any_conditions() -> impl Strategy<Value = Value> {
-    let query = btree_map("[a-zé=&]{1,5}", of("[a-z é]{0,5}"), 1..3).prop_map(|pairs| json!(pairs));
-    let moment = |from: i64| {
-        (from..from + 1_000_000).prop_map(|seconds| {
-            Value::from(
-                Timestamp::from_micros(seconds * 1_000_000)
-                    .unwrap()
-                    .to_string(),
-            )
-        })
-    };
-    let agents = (
-        of(one_or_list(select(DEVICES.to_vec()))),
-        of(one_or_list(select(SYSTEMS.to_vec()))),
-        of(one_or_list(select(BROWSERS.to_vec()))),
-        of(one_or_list(any::<bool>())),
-    );
-    let others = (
-        of(one_or_list("[A-Z]{2}")),
-        of(one_or_list("[a-z]{2}(-[A-Z]{2})?")),
-        of(one_or_list(query)),
-        of(one_or_list(select(vec![
-            "203.0.113.0/24",
-            "198.51.100.7/32",
-            "2001:db8::/32",
-        ]))),
-        of(moment(0)),
-        of(moment(1_000_000)),
-    );
-    (agents, others).prop_map(|(agents, others)| {
-        let (device, os, browser, bot) = agents;
-        let (country, language, query, address, after, before) = others;
-        let given = [
-            ("device", device),
-            ("os", os),
-            ("browser", browser),
-            ("bot", bot),
-            ("country", country),
-            ("language", language),
-            ("query", query),
-            ("address", address),
-            ("after", after),
-            ("before", before),
-        ];
-        let given = given.into_iter();
-        let given = given.filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        Value::Object(given.collect())
-    })
-}
-
-fn any_rule() -> impl Strategy<Value = Value> {
-    let target = || "https://example\\.org/[a-z\"é]{0,5}";
-    let of_split = (target(), 1..=1_000_u16)
-        .prop_map(|(target, weight)| json!({"target_url": target, "weight": weight}));
-    let split = (vec(of_split, 2..=10), any::<bool>());
-    (any_conditions(), target(), of(split)).prop_map(|(when, target, split)| {
-        let mut rule = match split {
-            None => json!({"target_url": target}),
-            Some((split, false)) => json!({"split": split}),
-            Some((split, true)) => json!({"split": split, "sticky": true}),
-        };
-        if when != json!({}) {
-            rule["when"] = when;
-        }
-        rule
-    })
-}
-
-/// Any JSON, often with the names of fields.
-fn any_json() -> impl Strategy<Value = Value> {
-    let names = select(vec![
-        "name",
-        "when",
-        "target_url",
-        "split",
-        "sticky",
-        "weight",
-        "device",
-        "query",
-        "after",
-        "address",
-        "x",
-    ]);
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        ".{0,20}".prop_map(Value::from),
-        select(vec![
-            "https://example.org/",
-            "phone",
-            "2027-01-01T00:00:00Z",
-            "::/0"
-        ])
-        .prop_map(Value::from),
-    ];
-    leaf.prop_recursive(6, 64, 8, move |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..5).prop_map(Value::from),
-            btree_map(names.clone().prop_map(str::to_owned), inner, 0..5)
-                .prop_map(|object| json!(object)),
-        ]
-    })
-}
-
-proptest! {
-    #[test]
-    fn rules_are_written_as_they_were_given_and_read_again(list in vec(any_rule(), 1..5)) {
-        let list = Value::from(list);
-        let rules = rules(&list);
-        let written: Value = serde_json::from_str(rules.as_json()).unwrap();
-        prop_assert_eq!(&written, &list);
-        prop_assert_eq!(Rules::from_stored(rules.as_json()), Some(rules.clone()));
-        for rule in rules.as_slice() {
-            prop_assert!(rule.sentence().contains(": "));
-        }
-    }
-
-    #[test]
-    fn any_json_is_rules_or_refused_with_a_path(list in any_json()) {
-        for list in [list.clone(), json!([list])] {
-            match parse(&list) {
-                Ok(Some(rules)) => {
-                    prop_assert_eq!(Rules::from_stored(rules.as_json()), Some(rules));
-                }
-                Ok(None) => prop_assert_eq!(list, json!([])),
-                Err(refusal) => {
-                    prop_assert!(refusal.starts_with("rules"), "{}", refusal);
-                    prop_assert!(refusal.contains(": ") && refusal.len() < 1_000, "{}", refusal);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn any_visitor_can_be_decided(languages in ".{0,60}", query in ".{0,60}", conditions in any_conditions()) {
-        let visitor = Anybody {
-            languages: languages.leak(),
-            query: query.leak(),
-            ..SOMEBODY
-        };
-        let met = is_met(&conditions, &visitor);
-        prop_assert_eq!(met, is_met(&conditions, &visitor));
-    }
 }

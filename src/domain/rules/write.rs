@@ -13,14 +13,22 @@ impl Rules {
     }
 }
 
+impl Rule {
+    /// The rule as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        rule(self)
+    }
+}
+
 fn rule(rule: &Rule) -> Value {
     let mut written = Map::new();
     let mut put = |name: &str, value: Value| written.insert(name.to_owned(), value);
     if let Some(name) = &rule.name {
         put("name", name.as_str().into());
     }
-    if rule.when != Conditions::default() {
-        put("when", when(&rule.when));
+    if let Some(asked) = &rule.when {
+        put("when", when(asked));
     }
     match &rule.leads {
         Leads::To(target) => {
@@ -28,8 +36,8 @@ fn rule(rule: &Rule) -> Value {
         }
         Leads::Split(split) => {
             put("split", split.targets.iter().map(split_target).collect());
-            if split.is_sticky {
-                put("sticky", true.into());
+            if let Some(sticky) = split.sticky {
+                put("sticky", sticky.into());
             }
         }
     }

@@ -23,7 +23,7 @@ pub(crate) fn fields() -> Vec<(&'static str, Value)> {
 }
 
 /// The same as arguments of `shunt shorten`, and the arguments of `shunt edit` that take them away.
-pub(crate) const ARGUMENTS: [&str; 18] = [
+pub(crate) const ARGUMENTS: [&str; 20] = [
     "--expiry",
     "30d",
     "--max-clicks",
@@ -42,8 +42,13 @@ pub(crate) const ARGUMENTS: [&str; 18] = [
     "--noindex",
     "--alias",
     "another-code",
+    "--rules",
+    concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/suite/support/rules.json"
+    ),
 ];
-pub(crate) const NO_ARGUMENTS: [&str; 10] = [
+pub(crate) const NO_ARGUMENTS: [&str; 11] = [
     "--no-expiry",
     "--no-max-clicks",
     "--no-title",
@@ -54,6 +59,7 @@ pub(crate) const NO_ARGUMENTS: [&str; 10] = [
     "--no-note",
     "--no-noindex",
     "--no-aliases",
+    "--no-rules",
 ];
 
 /// A new link with all of these fields.

@@ -11,4 +11,5 @@ mod new_link;
 mod owners;
 mod removed;
 mod reports;
+mod rules;
 mod visitors;
