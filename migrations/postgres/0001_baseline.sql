@@ -166,7 +166,7 @@ CREATE VIEW readable_links AS
         to_timestamp(links.created_at / 1000000.0) AS created_at, to_timestamp(updated_at / 1000000.0) AS updated_at,
         to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, noindex, removed_status,
         to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url,
-        password_hash IS NOT NULL AS has_password
+        links.password_hash IS NOT NULL AS has_password
     FROM links JOIN users ON users.id = owner_id;
 
 -- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
