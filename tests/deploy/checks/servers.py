@@ -16,7 +16,7 @@ from .tools import DEPLOY, ROOT, Skipped, Wrong, need, nothing_in, package, run,
 
 # The greatest exposure level of the unit by systemd-analyze, in tenths.
 EXPOSURE = 20
-# The calls of @resources that lower the priority of threads: those that hash passwords (src/accounts/password.rs) and
+# The calls of @resources that lower the priority of threads: those that hash passwords (src/passwords/mod.rs) and
 # SQLite's background (src/store/sqlite/pool.rs).
 PRIORITY_CALLS = {"sched_setscheduler", "setpriority"}
 

@@ -40,7 +40,7 @@ def memory_fits_a_large_machine() -> None:
         "shunt.service": (env_values(DEPLOY / "systemd/shunt.env.example"),
                           (re.search(r"(?m)^MemoryMax=(\S+)$", unit) or ["", "0"])[1]),
     }
-    source = (ROOT / "src/accounts/password.rs").read_text()
+    source = (ROOT / "src/passwords/mod.rs").read_text()
     found = re.search(r"const MEMORY_KIB: u32 = (\d+) \* 1024;", source)
     hash_bytes = int(found[1] if found else 0) << 20
     found = re.search(r"one cached in the process takes (\d+) bytes", (DEPLOY / "scaling.md").read_text())

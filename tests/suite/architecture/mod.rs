@@ -143,7 +143,6 @@ fn a_module_imports_from_lower_layers_only() {
 
 /// Files outside the server that spawn a thread or a task: each of these ends with the one thing that it does.
 const SHORT_LIVED: [(&str, &str); 14] = [
-    ("accounts/password.rs", "a thread hashes one password"),
     ("cli/client/import/bulk.rs", "some requests of a command"),
     (
         "cli/client/output_file.rs",
@@ -164,6 +163,7 @@ const SHORT_LIVED: [(&str, &str); 14] = [
         "the links of one owner are read and put in order",
     ),
     ("links/creations.rs", "links are made by one statement"),
+    ("passwords/mod.rs", "a thread hashes one password"),
     ("redirect/lookups.rs", "one look-up in the database"),
     (
         "redirect/pools.rs",
