@@ -30,7 +30,7 @@ impl RulesJson {
     /// Whether there is no rule.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.as_array().is_none_or(Vec::is_empty)
+        self.0.as_array().is_some_and(Vec::is_empty)
     }
 }
 

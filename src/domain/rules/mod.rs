@@ -19,7 +19,7 @@ mod turns;
 mod visitor;
 mod write;
 
-pub use conditions::{Conditions, Language, OneOf, QueryPairs};
+pub use conditions::{Conditions, Language, OneOf, QueryPair, QueryPairs};
 pub use parse::MAX_JSON;
 pub use rule::{Leads, Rule, RuleName, Rules, Split, SplitTarget};
 pub use turns::Turns;

@@ -34,6 +34,33 @@ fn a_title_and_tags_for_which_there_is_no_room_are_cut_and_noted() {
     assert_eq!(link.notes, expected);
 }
 
+#[test]
+fn rules_of_shlink_that_are_in_the_file_are_those_of_the_link() {
+    let entry = |rules: serde_json::Value| json!([{ "longUrl": "https://a.example", "shortCode": "abcd", "hasRedirectRules": true, "redirectRules": rules }]);
+    let phones = json!([{ "type": "device", "matchKey": null, "matchValue": "ios" }]);
+    let rules =
+        json!([{ "longUrl": "https://b.example/app", "priority": 1, "conditions": phones }]);
+    let link = links(Source::Shlink, &entry(rules).to_string()).remove(0);
+    let expected = json!([{ "target_url": "https://b.example/app", "when": { "os": "iOS" } }]);
+    let read = link.fields.rules.as_given().map(|rules| &rules.0);
+    assert_eq!((read, link.notes), (Some(&expected), Vec::new()));
+    let cities =
+        json!([{ "type": "geolocation-city-name", "matchKey": null, "matchValue": "Berlin" }]);
+    let rules = json!([{ "longUrl": "https://b.example/app", "conditions": cities }]);
+    let (refused, _) = read_whole(Source::Shlink, entry(rules).to_string().as_bytes());
+    let why = refused[0]
+        .refusal(&crate::domain::OwnHost::unknown())
+        .unwrap();
+    assert!(
+        why.starts_with("redirectRules: a condition of the type"),
+        "{why}"
+    );
+    let without =
+        json!([{ "longUrl": "https://a.example", "shortCode": "abcd", "hasRedirectRules": true }]);
+    let link = links(Source::Shlink, &without.to_string()).remove(0);
+    assert_eq!(link.notes, [(Note::RedirectRules, String::new())]);
+}
+
 /// The cells of a list for the first link of a file, by their columns.
 fn listed(source: Source, file: &str) -> Vec<(&'static str, String)> {
     let (links, _) = read_whole(source, file.as_bytes());
