@@ -77,6 +77,7 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
         "/app/links/{short_code}/delete",
         "/app/links/{short_code}/export",
         "/app/links/{short_code}/live",
+        "/app/links/{short_code}/rules",
     ] {
         all.page(&owner, &format!("GET {path}"), &filled, &[]);
     }
@@ -90,6 +91,17 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
         ("is_active", "on"),
     ];
     all.page(&owner, "POST /app/links/{short_code}", &filled, &edit);
+    let ruled = owner.make(&target).await;
+    let filled = [("short_code", ruled.as_str())];
+    let page = owner.get(&format!("/app/links/{ruled}/rules")).await.text;
+    let revision = between(&page, "name=\"revision\" value=\"", "\"");
+    let rule = [
+        ("revision", revision.as_str()),
+        ("action", "save"),
+        ("device", "phone"),
+        ("targets", "https://example.org/app"),
+    ];
+    all.page(&owner, "POST /app/links/{short_code}/rules", &filled, &rule);
     all.page(
         &owner,
         "POST /app/links/{short_code}/delete",

@@ -317,9 +317,22 @@ async fn links(all: &mut Requests<'_>) {
         "by=country",
         &none,
     );
+    pool(all, token).await;
     let report = json!({ "short_code": code, "reason": "phishing" });
     let request = all.plain("POST /report", &[]).json(&report);
     all.add("POST /report", "", request);
+}
+
+async fn pool(all: &mut Requests<'_>, token: &str) {
+    let code = all.app.shorten(token, "https://example.org/pool").await;
+    let filled = [("short_code", code.as_str())];
+    let add = "POST /urls/{short_code}/pool";
+    let request = all.plain(add, &filled).bearer_auth(token);
+    all.add(add, "", request.body("https://example.org/1"));
+    for method in ["GET", "DELETE"] {
+        let route = format!("{method} /urls/{{short_code}}/pool");
+        all.api(token, &route, &filled, "", &Value::Null);
+    }
 }
 
 /// Removes something; returns the number of the removal.

@@ -87,6 +87,10 @@ class Book:
     """When the limit was raised; infinite while that is not answered."""
     fallback: str = ""
     """Where visitors are sent, uncounted, once it redirects no more; empty: nowhere."""
+    pool: int = 0
+    """How many visitors get a target of their own; 0: the link has one target."""
+    given: set[str] = field(default_factory=set)
+    """The targets that visitors were sent to."""
     alias: str = ""
     """Another code of the link; empty: none. Its visits are among those of the link."""
     alias_sent: int = 0
@@ -101,11 +105,22 @@ class Book:
 
     def may_be_used_up(self, felt_after: float) -> bool:
         """Whether so many visits were sent that it may redirect no more."""
+        if self.pool:
+            return self.sent >= self.pool
         return self.limit is not None and self.sent >= self.least_limit(felt_after)
 
     def is_sent_to_fallback(self, response: Response) -> bool:
         """Whether a visitor was sent there."""
         return response.status == 302 and self.fallback != "" and response.headers.get("location") == self.fallback
+
+    def leads_to(self, location: str | None) -> bool:
+        """Whether a visitor may be sent there; notes the target of a pool, which no other visitor may get."""
+        if not self.pool:
+            return location == self.target
+        number = (location or "").removeprefix(f"{self.target}&place=")
+        is_own = number.isdecimal() and int(number) < self.pool and number not in self.given
+        self.given.add(number)
+        return is_own
 
     @property
     def unanswered(self) -> int:

@@ -63,14 +63,15 @@ class Client:
 
     async def ask(self, method: str, path: str, *, token: str = "", body: object = None,
                   headers: dict[str, str] | None = None) -> Response:
-        """Sends a request and reads its response."""
+        """Sends a request and reads its response. A text is sent as it is, any other body as JSON."""
         reader, writer = await self.connect()
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         head += f"Authorization: Bearer {token}\r\n" if token else ""
         head += "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
-        content = b"" if body is None else json.dumps(body).encode()
+        kind, text = ("text/plain", body) if isinstance(body, str) else ("application/json", json.dumps(body))
+        content = b"" if body is None else text.encode()
         if content:
-            head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+            head += f"Content-Type: {kind}\r\nContent-Length: {len(content)}\r\n"
         try:
             writer.write(head.encode() + b"\r\n" + content)
             # Not `wait_for`, which may swallow the end of its task.

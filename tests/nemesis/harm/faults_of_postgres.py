@@ -140,7 +140,7 @@ class RedisLateWithoutPostgres(OfPostgres):
         await asyncio.sleep(1.0)
         world.known = frozenset(
             (instance.name, book.code) for instance in world.instances for book in world.books.live
-            if book.limit is None and book.code in before
+            if book.limit is None and not book.pool and book.code in before
             and book.by_instance[instance.name] > before[book.code][instance.name])
         try:
             for _ in range(3):

@@ -107,8 +107,8 @@ class Judge:
                 self.seen["visit sent to a fallback"] += 1
                 if not book.may_be_used_up(RAISE_SECONDS):
                     self.violated(f"{instance.name} sent a visitor to the fallback of a link that is not used up\n{book}")
-            elif response.headers.get("location") != book.target:
-                self.violated(f"a wrong target: {instance.name} answered {response.headers}\n{book}")
+            elif not book.leads_to(response.headers.get("location")):
+                self.violated(f"a wrong target, or one that was given before: {instance.name} answered {response.headers}\n{book}")
             if book.limit is not None and book.answered > book.limit:
                 self.violated(f"{instance.name} redirected beyond the limit\n{book}")
             if state is State.DELETED:

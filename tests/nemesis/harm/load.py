@@ -30,6 +30,9 @@ WITH_ALIAS = 0.5
 """The share of links with an alias."""
 BY_ALIAS = 0.4
 """The share of their visits by it."""
+POOLED = 0.15
+"""The share of the other links with a pool."""
+POOL = 20_000
 WITH_FALLBACK = 0.5
 """The share of the links that send further visitors elsewhere."""
 TAKEN_BY = {TakenBy.DELETE: 5, TakenBy.EDIT: 3, TakenBy.REMOVAL: 2}
@@ -130,7 +133,7 @@ class Load:
             book.sent += 1
             book.alias_sent += by_alias
             try:
-                response = await client.ask("GET", f"/{book.alias if by_alias else book.code}", headers=self.visitor())
+                response = await client.ask("GET", f"/{book.alias if by_alias else book.code}", headers=self.visitor(book))
             except Cut as cut:
                 return self.judge.no_response(instance, "a visit", sent, str(cut))
             if book.is_sent_to_fallback(response) or response.status in (404, 410):
@@ -147,9 +150,10 @@ class Load:
         finally:
             world.under_way -= 1
 
-    def visitor(self) -> dict[str, str]:
-        """The headers of a visitor, of whom more or less is known; some ask that nothing is kept."""
-        headers = {"User-Agent": self.rng.choice(list(AGENTS.values())), "Referer": self.rng.choice(list(REFERRERS.values()))}
+    def visitor(self, book: Book) -> dict[str, str]:
+        """The headers of a visitor, of whom more or less is known; some ask that nothing is kept. A pool is for people."""
+        agents = [agent for name, agent in AGENTS.items() if not book.pool or name != "Googlebot"]
+        headers = {"User-Agent": self.rng.choice(agents), "Referer": self.rng.choice(list(REFERRERS.values()))}
         if self.rng.random() < 0.1:
             headers["Sec-GPC"] = "1"
         return {name: value for name, value in headers.items() if value}
@@ -283,7 +287,17 @@ class Load:
         code = str(made["short_code"])
         if code in self.world.books.all or made["target_url"] != target or made["clicks"] != 0:
             self.judge.violated(f"{instance.name} made a wrong link: {made}, of {target}")
-        self.world.books.open(Book(code, target, owner, limit=limit, limit_before=limit or 0, fallback=fallback, alias=alias))
+        pool = POOL if of is None and limit is None and self.rng.random() < POOLED else 0
+        if pool:
+            places = "".join(f"{target}&place={place}\n" for place in range(pool))
+            response = await self.api(instance, client, "a pool", "POST", f"/urls/{code}/pool", self.tokens[owner], places)
+            if response is None:
+                return False
+            self.judge.seen[f"pool {response.status}"] += 1
+            if response.status != 200:
+                self.judge.refusal(instance, "a pool", response)
+                return False
+        self.world.books.open(Book(code, target, owner, limit=limit, limit_before=limit or 0, fallback=fallback, alias=alias, pool=pool))
         return True
 
     def used_up(self) -> list[Book]:
