@@ -167,7 +167,7 @@ fn is_bcrypt(raw: &str) -> bool {
             && hash
                 .bytes()
                 .last()
-                .is_some_and(|last| (alphabet_place(last) & 3) == 0);
+                .is_some_and(|last| alphabet_place(last).is_multiple_of(4));
         Some(
             BCRYPT_COSTS.contains(&cost)
                 && text.len() == 53
