@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    Alias, CustomCode, LinkProperties, LinkState, LinkTime, NotFollowed, RemovalStatus, ShortCode,
+    CustomCode, LinkProperties, LinkState, LinkTime, NotFollowed, RemovalStatus, ShortCode,
     TargetUrl, Timestamp, UserId,
 };
 
@@ -87,6 +87,15 @@ impl Link {
             Err(NotFollowed::UsedUp) => LinkStatus::UsedUp,
         }
     }
+}
+
+/// A code that leads to a link beside the link's own code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// Its clicks are also counted under this number.
+    pub id: LinkId,
+    /// The link's own code, in whose data set the clicks are counted.
+    pub link: ShortCode,
 }
 
 /// What an owner asks for.

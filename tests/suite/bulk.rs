@@ -276,7 +276,7 @@ both_modes! {
         let names: Vec<_> = fields.map(|(name, _)| name.trim_matches('"')).collect();
         let set = "id,short_code,short_url,target_url,title,tags,clicks,is_active,status,created_at,updated_at,";
         let unset = names[11..].iter().map(|name| &link[*name]);
-        let unset: Vec<_> = unset.map(|value| if value.is_null() { String::new() } else { value.to_string() }).collect();
+        let unset: Vec<_> = unset.map(|value| if value.is_null() || *value == json!([]) { String::new() } else { value.to_string() }).collect();
         assert_eq!(csv.text, format!(
             "{set}{}\r\n{id},'-formula,{base}/-formula,{TARGET},'=1+1,\"a,b\",2,true,active,{created},{created},{}\r\n",
             names[11..].join(","), unset.join(",")));
