@@ -1,6 +1,10 @@
 //! A breakdown of clicks as JSON, and the parameters that choose it.
 
 use serde::{Deserialize, Serialize};
+#[cfg(test)]
+use utoipa::openapi::path::{Parameter, ParameterIn};
+#[cfg(test)]
+use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, ToSchema};
 
 use super::series_body::SeriesQuery;
@@ -66,6 +70,26 @@ pub(super) struct BreakdownParameters {
     /// Only clicks by this code of a single link; only with `by=code`, as clicks are counted by code without what is known of visitors.
     #[param(pattern = "^[A-Za-z0-9_-]{1,64}$", example = "spring")]
     code: Option<String>,
+}
+
+/// The parameters without those that are for a single link.
+#[cfg(test)]
+pub(super) struct ParametersOfAllLinks;
+
+#[cfg(test)]
+impl IntoParams for ParametersOfAllLinks {
+    fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut all = BreakdownParameters::into_params(place);
+        all.retain(|parameter| parameter.name != "code");
+        for parameter in &mut all {
+            if let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema
+                && let Some(words) = &mut schema.enum_values
+            {
+                words.retain(|word| word != "code");
+            }
+        }
+        all
+    }
 }
 
 impl BreakdownParameters {

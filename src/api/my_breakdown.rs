@@ -6,6 +6,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
 use super::authentication::TokenOwner;
+#[cfg(test)]
+use super::breakdown_body::ParametersOfAllLinks;
 use super::breakdown_body::{BreakdownBody, BreakdownParameters};
 use crate::accounts::Accounts;
 use crate::domain::SearchTag;
@@ -19,7 +21,7 @@ use crate::links::LinkService;
 /// As for a single link, over all your links or the links with a tag. Deleted links are not included.
 #[utoipa::path(
     get, path = "/urls/my/breakdown", tag = "links", operation_id = "my_breakdown",
-    params(BreakdownParameters), security(("bearer" = [])),
+    params(ParametersOfAllLinks), security(("bearer" = [])),
     responses(
         (status = 200, description = "The breakdown", body = BreakdownBody),
         (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody, examples(

@@ -105,15 +105,6 @@ impl Display for Aliases {
     }
 }
 
-/// A code that leads to a link beside the link's own code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alias {
-    /// Its clicks are also counted under this number.
-    pub id: super::LinkId,
-    /// The link's own code, in whose data set the clicks are counted.
-    pub link: ShortCode,
-}
-
 /// A code whose link changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedCode {

@@ -6,8 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    Alias, CustomCode, LinkPassword, LinkProperties, LinkState, LinkTime, NotFollowed,
-    PasswordMark, PoolId, RemovalStatus, Rules, ShortCode, TargetUrl, Timestamp, UserId,
+    CustomCode, LinkPassword, LinkProperties, LinkState, LinkTime, NotFollowed, PasswordMark,
+    PoolId, RemovalStatus, Rules, ShortCode, TargetUrl, Timestamp, UserId,
 };
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
@@ -87,6 +87,15 @@ impl Link {
             Err(NotFollowed::UsedUp) => LinkStatus::UsedUp,
         }
     }
+}
+
+/// A code that leads to a link beside the link's own code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// Its clicks are also counted under this number.
+    pub id: LinkId,
+    /// The link's own code, in whose data set the clicks are counted.
+    pub link: ShortCode,
 }
 
 /// What an owner asks for.

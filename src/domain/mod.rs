@@ -45,7 +45,7 @@ mod unknown_name;
 mod user;
 mod zone;
 
-pub use aliases::{Alias, Aliases, ChangedCode, InvalidAliases};
+pub use aliases::{Aliases, ChangedCode, InvalidAliases};
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
 pub use blocklist::{Blocklist, CurrentBlocklist, InvalidBlocklist, InvalidEntry};
@@ -58,7 +58,7 @@ pub use field_edit::FieldEdit;
 pub use host::{HostPattern, InvalidHostPattern};
 pub use interval::Interval;
 pub use limits::Limits;
-pub use link::{Link, LinkId, LinkRequest, LinkStatus, LinkTarget, RedirectOptions};
+pub use link::{Alias, Link, LinkId, LinkRequest, LinkStatus, LinkTarget, RedirectOptions};
 pub use link_password::{LinkPassword, PasswordHash, PasswordMark};
 #[cfg(test)]
 pub(crate) use link_properties::any_properties;

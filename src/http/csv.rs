@@ -63,6 +63,8 @@ fn lines(
             line(Dimension::OTHER, breakdown.other)?;
         }
     }
+    // A link without aliases has one code, and the series says all of it.
+    let by_code = by_code.filter(|found| found.rows.len() > 1);
     for (code, clicks) in by_code.into_iter().flat_map(|found| &found.rows) {
         writer.write_record(["code", &guarded(code.as_str()), &clicks.to_string(), ""])?;
     }

@@ -66,14 +66,14 @@ pub(super) async fn publish(
     let mut of_shards = HashMap::<Vec<_>, (Vec<_>, Vec<_>)>::new();
     for change in changes {
         let number = change.number;
-        let Some(changed) = change.changed() else {
+        let Some(of_code) = change.changed() else {
             of_all.push(number);
             continue;
         };
-        let shards = cache.shards_of(&changed).collect();
+        let shards = cache.shards_of(&of_code).collect();
         let (numbers, codes) = of_shards.entry(shards).or_default();
         numbers.push(number);
-        codes.push(changed.code);
+        codes.push(of_code.code);
     }
     let takes_out = publishes(store, cache);
     // A shard that hangs does not delay the others.

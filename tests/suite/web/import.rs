@@ -53,7 +53,7 @@ both_modes! {
             ("kutt", format!("[{{\"target\": \"https://example.org/kutt\", \"address\": \"{}\", \"visit_count\": 5}}]", code("kutt")), "1 created"),
             ("yourls", format!("keyword;url;title;clicks\n{};https://example.org/yourls;\"a; b\";3\n", code("yourls")), "1 created"),
             ("shlink", format!("{{\"shortUrls\": {{\"data\": [{{\"shortCode\": \"{}\", \"longUrl\": \"https://example.org/shlink\"}}], \"pagination\": {{\"currentPage\": 1, \"pagesCount\": 3, \"totalItems\": 40}}}}}}", code("shlink")), "39 more links on pages that are not in this file"),
-            ("bitly", format!("{{\"links\": [{{\"link\": \"https://bit.ly/x1\", \"long_url\": \"https://example.org/bitly\", \"custom_bitlinks\": [\"https://bit.ly/{}\"], \"tags\": [\"Q1, 2024\"]}}]}}", code("bitly")), "another short URL left behind: https://bit.ly/x1"),
+            ("bitly", format!("{{\"links\": [{{\"link\": \"https://bit.ly/x1\", \"long_url\": \"https://example.org/bitly\", \"custom_bitlinks\": [\"https://bit.ly/{}\"], \"tags\": [\"Q1, 2024\"]}}]}}", code("bitly")), "tag shortened: at most 50 characters, no commas: Q1, 2024"),
             ("chhoto", format!("[{{\"longlink\": \"https://example.org/chhoto\", \"shortlink\": \"{}\"}}]", code("chhoto")), "1 created"),
         ] {
             let made = browser.send("/app/import", "/app/import", &[("from", from), ("table", &table), ("action", "make")]).await;
