@@ -150,8 +150,10 @@ fn routes(
         bytes: 3 * guards.max_body_bytes + 2 * MAX_JSON,
         timeout: guards.body_timeout,
     });
+    let of_pool = post(pool::add).get(pool::show).delete(pool::empty);
     let routes = Router::new()
         .merge(without_token)
+        .route("/urls/{short_code}/pool", of_pool)
         .route(
             "/auth/me",
             get(me::me).delete(delete_account::delete_account),
@@ -187,10 +189,6 @@ fn routes(
         )
         .route("/urls/{short_code}/stats/live", get(live::live))
         .route("/urls/{short_code}/qr", get(qr::qr))
-        .route(
-            "/urls/{short_code}/pool",
-            post(pool::add).get(pool::show).delete(pool::empty),
-        )
         .route(
             "/urls/{short_code}",
             get(show_link::show)

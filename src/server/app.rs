@@ -173,12 +173,8 @@ impl App {
         )?;
         let blocklist = blocklist(config)?;
         let searches = Searches::default();
-        let abuse = Abuse::new(
-            store.clone(),
-            searches.clone(),
-            blocklist.clone(),
-            Arc::clone(&clock),
-        );
+        let (searching, list) = (searches.clone(), blocklist.clone());
+        let abuse = Abuse::new(store.clone(), searching, list, Arc::clone(&clock));
         let refusals = Refusals::new(&store, blocklist);
         let links = LinkService {
             store: store.clone(),

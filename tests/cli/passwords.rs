@@ -9,8 +9,8 @@ const PASSWORD: &str = "open sesame";
 fn the_password_of_a_link_is_read_from_standard_input() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
-    let line = ["shorten", TARGET, "--code", "locked", "--password"];
-    ada.runs_with_input(&line, &format!("{PASSWORD}\n"))
+    let arguments = ["shorten", TARGET, "--code", "locked", "--password"];
+    ada.runs_with_input(&arguments, &format!("{PASSWORD}\n"))
         .succeeds();
     let link = ada.runs(&["show", "--json", "locked"]).json();
     assert_eq!(link["has_password"], true);

@@ -93,7 +93,7 @@ impl Language {
 pub struct QueryPairs(pub Box<[QueryPair]>);
 
 /// A name, and its value, if not any value will do.
-pub(super) type QueryPair = (Box<str>, Option<Box<str>>);
+pub type QueryPair = (Box<str>, Option<Box<str>>);
 
 impl QueryPairs {
     fn are_in(&self, visitor: &KnownVisitor<'_>) -> bool {

@@ -82,11 +82,12 @@ impl From<LinkError> for ApiError {
             LinkError::Removed => Self::conflict("URL removed"),
             LinkError::Invalid(why) => Self::invalid(why.to_string()),
             LinkError::Hash(HashError::Busy) => Self::overloaded(),
-            LinkError::Hash(HashError::Failed(_)) => Self::internal(&error.to_string()),
             LinkError::ManyPasswords => Self::invalid(format!("password: {error}")),
             LinkError::Count(error) => error.into(),
             LinkError::Store(error) => error.into(),
-            LinkError::NoCode(_) => Self::internal(&error.to_string()),
+            LinkError::Hash(HashError::Failed(_)) | LinkError::NoCode(_) => {
+                Self::internal(&error.to_string())
+            }
         }
     }
 }
