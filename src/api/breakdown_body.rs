@@ -232,7 +232,7 @@ impl BreakdownBody {
     }
 
     /// Clicks by code: up to `limit` codes have rows of their own.
-    pub(super) fn by_code(found: ClicksByCode, limit: u32) -> Self {
+    pub(super) fn by_code(found: &ClicksByCode, limit: u32) -> Self {
         let limit = found.rows.len().min(limit as usize);
         let (own, others) = found.rows.split_at(limit);
         let row = |(code, clicks): &(ShortCode, u64)| RowBody {

@@ -64,7 +64,7 @@ pub(super) async fn link_breakdown(
             found.bots = 0;
         }
         let as_of = found.as_of;
-        let body = BreakdownBody::by_code(found, wanted.limit);
+        let body = BreakdownBody::by_code(&found, wanted.limit);
         return Ok(with_clicks_as_of(Json(body).into_response(), as_of));
     }
     let (by, wanted) = query.wanted(now)?;

@@ -20,7 +20,7 @@ pub(super) const PARTLY: &str = "partly";
 /// What is done to the selected links.
 enum Action {
     Delete,
-    Edit(LinkEdit),
+    Edit(Box<LinkEdit>),
 }
 
 /// Does to each selected link what the form says, and returns the word for it. Once a link is changed, this does not fail.
@@ -37,9 +37,12 @@ pub(super) async fn act_on_all(
     }
     let (action, done) = match form.get("action") {
         "delete" => (Action::Delete, "deleted"),
-        "pause" => (Action::Edit(pause()), "paused"),
-        "tag" => (Action::Edit(tag(form, TagEdit::Add)?), "tagged"),
-        "untag" => (Action::Edit(tag(form, TagEdit::Remove)?), "untagged"),
+        "pause" => (Action::Edit(Box::new(pause())), "paused"),
+        "tag" => (Action::Edit(Box::new(tag(form, TagEdit::Add)?)), "tagged"),
+        "untag" => (
+            Action::Edit(Box::new(tag(form, TagEdit::Remove)?)),
+            "untagged",
+        ),
         _ => {
             let detail = "action: must be delete, pause, tag or untag";
             return Err(ApiError::invalid(detail));
