@@ -169,7 +169,7 @@ pub(super) fn write(link: &FullLinkBody, out: &mut impl Write) -> io::Result<()>
         line(out, "robots", &"search engines are asked not to list it")?;
     }
     let rules = Rules::from_stored(&link.rules.0.to_string());
-    let rules = rules.iter().flat_map(|rules| rules.as_slice());
+    let rules = rules.iter().flat_map(Rules::as_slice);
     for (place, rule) in rules.enumerate() {
         let name = format!("rule {}", place + 1);
         line(out, &name, &harmless(&rule.sentence()))?;
