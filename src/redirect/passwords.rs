@@ -85,21 +85,14 @@ impl LinkPasswords {
         // The permit comes first: visitors with the right password who come at the same moment are no failures then.
         let permit = self.hasher.permit(client).await;
         let permit = permit.map_err(|error| unavailable(&error))?;
+        let Some((own_code, hash)) = self.store.link_password(code).await? else {
+            return Ok(None);
+        };
+        // By the link's own code: its aliases are no further tries.
         let attempt = self
             .failures
-            .begin(code.as_str(), client.address(), async { false });
+            .begin(own_code.as_str(), client.address(), async { false });
         let attempt = attempt.await?;
-        let hash = match self.store.link_password(code).await {
-            Ok(Some(hash)) => hash,
-            Ok(None) => {
-                attempt.forgive().await;
-                return Ok(None);
-            }
-            Err(error) => {
-                attempt.forgive().await;
-                return Err(error.into());
-            }
-        };
         match permit.verify_of_link(password, &hash).await {
             Ok(true) => {
                 attempt.forgive().await;

@@ -111,13 +111,14 @@ impl Store {
     pub async fn link_password(
         &self,
         code: &ShortCode,
-    ) -> Result<Option<PasswordHash>, StoreError> {
-        let find = query("SELECT password_hash FROM live_links AS links WHERE short_code = $1");
+    ) -> Result<Option<(ShortCode, PasswordHash)>, StoreError> {
+        let find = query(
+            "SELECT short_code, password_hash FROM live_links AS links
+             WHERE id = (SELECT link_id FROM link_codes WHERE code = $1) AND password_hash IS NOT NULL",
+        );
         let found = self.engine.read_one(find.bind(code)).await?;
-        Ok(found
-            .map(|row| row.get("password_hash"))
-            .transpose()?
-            .flatten())
+        let read = |row: Row| Ok((row.get("short_code")?, row.get("password_hash")?));
+        found.map(read).transpose()
     }
 
     /// The same, read in order to count the link's clicks.

@@ -331,7 +331,7 @@ both_modes! {
         let token = app.register().await;
         for (query, detail) in [
             ("", "format: query parameter is required"), ("format=xls", "format: must be csv or ndjson"),
-            ("format=csv&q=a", "q: is not known here; the only known name is format"),
+            ("format=csv&q=a", "q: is not known here; known names are format, secrets"),
         ] {
             app.get_as(&token, &format!("/urls/export?{query}")).await.is_error(422, detail);
         }

@@ -55,7 +55,9 @@ async fn open_routes(app: &App) -> Vec<(Method, String)> {
 
 both_modes! {
     async fn every_route_that_needs_no_token_refuses_what_a_page_of_another_site_sends(app) {
-        let routes = open_routes(app).await;
+        let mut routes = open_routes(app).await;
+        // A password opens a link wherever it is given.
+        routes.retain(|(_, path)| !path.ends_with("{short_code}"));
         let paths: Vec<_> = routes.iter().map(|(_, path)| path.as_str()).collect();
         assert_eq!(paths, ["/auth/login", "/auth/register", "/report"]);
         for (method, path) in &routes {

@@ -17,6 +17,7 @@ mod repeated;
 mod rules;
 mod scheduled;
 mod short_codes;
+mod together;
 
 use reqwest::Method;
 use serde_json::Value;
