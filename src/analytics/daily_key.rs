@@ -4,6 +4,7 @@
 //! Redis draws a key of its own, and takes that of the others once it can. No key is kept past its day, and the key is in no log.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use ring::hmac::{Context, HMAC_SHA256, Key};
 
@@ -14,6 +15,9 @@ const DAY: u64 = 24 * 60 * 60;
 
 /// So many seconds before its day a key is drawn, so that all instances have it when the day begins.
 const AHEAD: u64 = 10 * 60;
+
+/// How long Redis may take: no request waits for it.
+const DEADLINE: Duration = Duration::from_secs(2);
 
 /// Bytes of a key.
 const LENGTH: usize = 32;
@@ -115,12 +119,11 @@ impl DailyKeys {
         let mut set = redis::cmd("SET");
         set.arg(&name).arg(&bytes[..]);
         set.arg("NX").arg("EXAT").arg((day + 1) * DAY);
-        let deadline = redis.deadline();
         // `OK`, or nothing where another instance was faster.
-        let _: Option<String> = redis.query(&Call::plain(set), deadline).await?;
+        let _: Option<String> = redis.query(&Call::plain(set), DEADLINE).await?;
         let mut get = redis::cmd("GET");
         get.arg(&name);
-        let shared: Option<Vec<u8>> = redis.query(&Call::plain(get), deadline).await?;
+        let shared: Option<Vec<u8>> = redis.query(&Call::plain(get), DEADLINE).await?;
         let shared = shared.and_then(|shared| <[u8; LENGTH]>::try_from(&*shared).ok());
         // A day that has just ended has no key.
         if let Some(shared) = shared.filter(|shared| Some(*shared) != own) {

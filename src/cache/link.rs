@@ -44,6 +44,8 @@ pub struct RareParts {
     pub fallback: Option<Arc<Location>>,
     /// The pool of which each visitor gets the next target.
     pub pool: Option<PoolId>,
+    /// Whether the database had no target of the pool left.
+    pub pool_empty: UsedUp,
     /// The password that visitors need.
     pub password: Option<PasswordMark>,
     /// Where some visitors are sent instead of to the target.
@@ -130,6 +132,7 @@ impl CachedLink {
                     .map(TargetUrl::location)
                     .map(Arc::new),
                 pool: link.pool,
+                pool_empty: UsedUp::default(),
                 password: link.password,
                 alias: link.alias.clone(),
                 rules: link
@@ -151,6 +154,12 @@ impl CachedLink {
     #[must_use]
     pub fn pool(&self) -> Option<PoolId> {
         self.rare.as_ref()?.pool
+    }
+
+    /// Whether its pool is known to be empty.
+    #[must_use]
+    pub fn pool_empty(&self) -> Option<&UsedUp> {
+        Some(&self.rare.as_ref()?.pool_empty)
     }
 
     /// Whether it leads a visitor who has given this password to its target.

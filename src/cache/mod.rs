@@ -40,7 +40,7 @@ mod version;
 
 pub use cursor::{ChangeMark, InvalidationCursor};
 pub use limits::CacheLimits;
-pub use link::CachedLink;
+pub use link::{CachedLink, UsedUp};
 pub use link_cache::{BeforeReading, CacheError, ChangeNote, LinkCache, Resolved, Source};
 pub use lookup_batcher::LookupBatcher;
 pub use rules::{CachedLeads, CachedRules};

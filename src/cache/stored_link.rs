@@ -93,6 +93,7 @@ fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareP
         start,
         fallback: fallback.map(Arc::new),
         pool,
+        pool_empty: UsedUp::default(),
         password,
         alias,
         rules,
@@ -182,6 +183,7 @@ mod tests {
                     start: start.and_then(Timestamp::from_micros),
                     fallback: fallback.map(location).map(Arc::new),
                     pool: pool.and_then(PoolId::parse),
+                    pool_empty: UsedUp::default(),
                     password: mark.map(PasswordMark::from_number),
                     alias: alias.map(|(id, link)| Alias {
                         id: LinkId::parse(id).unwrap(),

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::refused::Leads;
 use super::{CountedLink, LinkError, LinkService, Revision};
-use crate::domain::{FieldEdit, Link, LinkEdit, LinkProperties, Principal, ShortCode};
+use crate::domain::{Aliases, FieldEdit, Link, LinkEdit, LinkProperties, Principal, ShortCode};
 use crate::limits::Daily;
 use crate::store::{Edited, EditedLink, ToCount};
 
@@ -69,6 +69,9 @@ impl LinkService {
             return Ok(None);
         }
         let edit = &*self.hashed_edit(edit, address).await?;
+        if let Some(aliases) = &edit.aliases {
+            self.count_new_aliases(owner, code, aliases).await?;
+        }
         let bytes = edit.text_bytes();
         if bytes > 0 {
             self.limiter
@@ -80,6 +83,22 @@ impl LinkService {
             self.limiter.refund_today(Daily::LinkBytes, address, bytes);
         }
         edited
+    }
+
+    /// Counts the codes that a link would get as links that are made: each is taken from everybody else for good.
+    async fn count_new_aliases(
+        &self,
+        owner: Principal,
+        code: &ShortCode,
+        aliases: &Aliases,
+    ) -> Result<(), LinkError> {
+        let Some(link) = self.store.link_of(owner, code).await? else {
+            return Ok(());
+        };
+        let new = aliases.without(&link.value.properties.aliases).count();
+        let (account, new) = (owner.user.0.to_string(), u32::try_from(new));
+        let counted = self.limiter.count_bulk(&account, new.unwrap_or(u32::MAX));
+        Ok(counted.await?)
     }
 
     async fn edit_counted(

@@ -6,7 +6,7 @@ use super::pools::Taken;
 use super::rules::{Led, Turn};
 use super::{Redirect, RedirectError, Redirected, followable};
 use crate::analytics::Visitor;
-use crate::cache::{CachedLink, Source};
+use crate::cache::{CachedLink, Source, UsedUp};
 use crate::clicks::{ClickReceipt, Wanted};
 use crate::domain::{NotFollowed, PoolId, ShortCode};
 
@@ -43,6 +43,10 @@ impl Redirect {
                 return self
                     .follow_rules(code, link, source, version, visitor)
                     .await;
+            }
+            if link.options.is_limited {
+                // No target is taken for a visitor who is past the limit.
+                self.ask(code, &link, Wanted::Preview, None).await?;
             }
             let target = self.next_target(&link, pool, visitor).await?;
             tries += 1;
@@ -90,11 +94,14 @@ impl Redirect {
         if has_agent && self.classifier.agent_of(visitor).is_bot == Some(true) {
             return Err(none());
         }
-        if link.used_up.is_known() && !self.pools.has_unused(pool) {
+        let is_empty = link.pool_empty().is_some_and(UsedUp::is_known);
+        if is_empty && !self.pools.has_unused(pool) {
             return Err(none());
         }
         let Some(taken) = self.pools.next(pool).await? else {
-            link.used_up.note();
+            if let Some(empty) = link.pool_empty() {
+                empty.note();
+            }
             return Err(none());
         };
         if let (Some(location), Some(query)) =

@@ -82,7 +82,7 @@ pub fn start() -> Result<Exposition, BuildError> {
 }
 
 /// Every limit by which requests are refused.
-const LIMITS: [&str; 31] = [
+const LIMITS: [&str; 34] = [
     "connections",
     "requests",
     "requests_of_client",
@@ -98,6 +98,9 @@ const LIMITS: [&str; 31] = [
     "read_rate",
     "database_queue",
     "hashing",
+    "hashing_links",
+    "link_password_failures",
+    "link_failures",
     "login",
     "login_failures",
     "account_failures",

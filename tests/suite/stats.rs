@@ -9,7 +9,7 @@ both_modes! {
         app.visit(&format!("/{code}")).await;
         let response = app.get(&format!("/urls/{code}/stats")).await;
         assert_eq!(response.status, 200);
-        let expected = format!("{{\"short_code\":\"{code}\",\"target_url\":\"https://example.org/\",\"clicks\":1,\"total\":1}}\n");
+        let expected = format!("{{\"short_code\":\"{code}\",\"target_url\":\"https://example.org/\",\"rules\":0,\"clicks\":1,\"total\":1}}\n");
         assert_eq!(response.text, expected);
         let base = &app.server.base;
         assert_eq!(response.header("link"), format!("<{base}/{code}>; rel=\"shortlink\""));

@@ -107,6 +107,16 @@ impl QueryPairs {
 }
 
 impl Conditions {
+    /// How many values are looked for among those of a visitor.
+    pub(super) fn searched(&self) -> usize {
+        let languages = self
+            .language
+            .as_ref()
+            .map_or(0, |one_of| one_of.values.len());
+        let queries = self.query.iter().flat_map(|one_of| one_of.values.iter());
+        languages + queries.map(|pairs| pairs.0.len()).sum::<usize>()
+    }
+
     /// Whether a visitor meets all of them. What says least of a visitor is asked first: the rest is not found out then.
     #[must_use]
     pub fn hold(&self, visitor: &KnownVisitor<'_>) -> bool {

@@ -13,6 +13,9 @@ pub const MAX_JSON: usize = 64 * 1024;
 /// Rules of a link at most.
 const MOST: usize = 20;
 
+/// Languages and parameters of queries in all rules of a link: each may be compared with each of a visitor's.
+const MOST_SEARCHED: usize = 500;
+
 /// The largest weight.
 const MAX_WEIGHT: u16 = 1_000;
 
@@ -119,6 +122,16 @@ fn read(list: &Value, targets: Targets<'_>) -> Result<Option<Rules>, String> {
     }
     if rules.is_empty() {
         return Ok(None);
+    }
+    let values: usize = rules
+        .iter()
+        .filter_map(|rule| rule.when.as_ref())
+        .map(Conditions::searched)
+        .sum();
+    if values > MOST_SEARCHED {
+        return Err(format!(
+            "rules: must have at most {MOST_SEARCHED} languages and parameters of queries, all together"
+        ));
     }
     let json = Rules::written(&rules);
     if json.len() > MAX_JSON {

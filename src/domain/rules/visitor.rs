@@ -10,7 +10,7 @@ use crate::domain::Timestamp;
 
 /// Languages of a visitor that are read, and parameters of its query: browsers send fewer.
 const MOST_LANGUAGES: usize = 32;
-const MOST_PARAMETERS: usize = 256;
+const MOST_PARAMETERS: usize = 64;
 
 /// What an agent says; `None` where that is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -309,7 +309,7 @@ both_modes! {
         let refused = get("/urls/own-code/stats/breakdown?by=country&code=alias").await;
         refused.is_error(422, "code: is only for by=code, as clicks are counted by code without what is known of visitors");
         get("/urls/my/breakdown?by=code").await
-            .is_error(422, "by: must be referrer, country, browser, os, device or bot, or code of a single link, such as by=country");
+            .is_error(422, "by: must be referrer, country, browser, os, device, rule or bot, or code of a single link, such as by=country");
         let file = get("/urls/own-code/stats/export").await.text;
         assert!(file.ends_with("code,alias,2,\r\ncode,own-code,1,\r\n"), "{file}");
     }

@@ -39,6 +39,17 @@ both_modes! {
         assert_eq!(tried(&other, "10.0.0.4", PASSWORD).await.status, 302);
         assert_eq!((app.limit_hits("link_password_failures").await, app.limit_hits("link_failures").await), (1, 1));
     }
+
+    async fn all_codes_of_a_link_are_guessed_at_as_one(app) {
+        let token = app.register().await;
+        let code = locked(app, &token, &json!({"aliases": ["side-door", "back-door"]})).await;
+        for code in [code.as_str(), "side-door", "back-door"] {
+            assert_eq!(posted(app, &format!("/{code}"), "wrong").await.status, 403);
+        }
+        for code in [code.as_str(), "side-door", "back-door"] {
+            assert_eq!(posted(app, &format!("/{code}"), PASSWORD).await.status, 429, "{code}");
+        }
+    }
 }
 
 fn client() -> reqwest::Client {

@@ -45,11 +45,16 @@ impl Caller {
     }
 }
 
-/// The operations that the document says to have a body.
+/// The operations that the document says to have a body, without redirects, which need no permit.
 async fn with_a_body(app: &App) -> BTreeSet<String> {
     let document = app.get("/openapi.json").await.json();
     let mut with_a_body = BTreeSet::new();
-    for (path, operations) in document["paths"].as_object().unwrap() {
+    let is_redirect = |path: &str| {
+        let route = ROUTES.iter().find(|route| route.template == path);
+        route.is_some_and(|route| route.class == Class::Redirect)
+    };
+    let paths = document["paths"].as_object().unwrap().iter();
+    for (path, operations) in paths.filter(|(path, _)| !is_redirect(path)) {
         for (method, operation) in operations.as_object().unwrap() {
             if operation.get("requestBody").is_some() {
                 with_a_body.insert(format!("{} {path}", method.to_uppercase()));

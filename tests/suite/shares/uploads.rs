@@ -112,6 +112,6 @@ both_modes! {
         let results = Response::of(request.json(&body)).await.json();
         let statuses: Vec<_> = results.as_array().unwrap().iter().map(|result| result["status"].as_u64()).collect();
         assert_eq!(statuses, [Some(422), Some(200), Some(422)]);
-        assert_eq!(results[0]["detail"], "body: each link must have at most 65536 bytes of JSON");
+        assert_eq!(results[0]["detail"], "body: each link must have at most 196608 bytes of JSON");
     }
 }

@@ -67,7 +67,7 @@ both_modes! {
         }).await;
         let protected = "[{\"target\": \"https://example.org/\", \"address\": \"members\", \"password\": true}]";
         let refused = browser.send("/app/import", "/app/import", &[("from", "kutt"), ("table", protected), ("action", "make")]).await;
-        assert!(refused.text.contains("password: is protected by a password, and here it would be open to everyone"), "{}", refused.text);
+        assert!(refused.text.contains("password: is protected by a password whose hash is missing, and here it would be open to everyone"), "{}", refused.text);
         let open = "longUrl,shortCode,title\nhttps://example.org/1,shp-1,\"open title\nhttps://example.org/2,shp-2,t2\n";
         let refused = browser.send("/app/import", "/app/import", &[("from", "shlink"), ("table", open), ("action", "make")]).await;
         assert_eq!(refused.status, 422);
