@@ -34,6 +34,7 @@ const reasons = {
   dark: "must be a colour as RRGGBB",
   light: "must be a colour as RRGGBB",
   cursor: "must be the cursor of a page's Link header",
+  code: "must be 1 to 64 of A-Z a-z 0-9 - _",
   short_code: "must be 1 to 64 of A-Z a-z 0-9 - _",
   target_url: "must be an absolute http:// or https:// URL with a host",
 };
