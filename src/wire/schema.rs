@@ -49,7 +49,7 @@ fn adapt(document: DocumentKind, field: &str, schema: &mut RefOr<Schema>) {
         (DocumentKind::Query, "target_url", RefOr::T(Schema::Object(target))) => {
             target.pattern = Some(r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@]+([/?#]|$)".to_owned());
         }
-        (DocumentKind::Query, "tags" | "aliases", RefOr::T(schema)) => {
+        (DocumentKind::Query, "tags" | "aliases" | "rules", RefOr::T(schema)) => {
             let description = match schema {
                 Schema::Array(tags) => tags.description.take(),
                 _ => None,
