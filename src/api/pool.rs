@@ -145,6 +145,8 @@ pub(super) async fn show(
         (status = 204, description = "It is empty"),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
+        (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody,
+            example = json!({"detail": "end: must be true or false"})),
         TakesQuery, NeedsToken, NeedsWriteKey, NeedsDatabase,
     ),
 )]
