@@ -195,7 +195,7 @@ class Story:
             if self.sum_of(series, "points") != count or series["clicks"] != count:
                 raise Violated(f"in a calm moment the count is {count}, and its series is {series}\n{book}")
             if book.alias:
-                path = f"/urls/{book.alias}/stats/breakdown?by=code&limit=30&from=2020-01-01&to=2035-01-01"
+                path = f"/urls/{book.alias}/stats/breakdown?by=code&limit=30&from=2023-01-01&to=2029-01-01"
                 found = await self.answer(instance, client, path, end, self.load.tokens[book.owner])
                 rows = found["rows"]
                 assert isinstance(rows, list)
