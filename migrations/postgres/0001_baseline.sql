@@ -156,7 +156,7 @@ CREATE TABLE links (
     pool           bigint,
     -- Of the password that visitors need: Argon2id, or bcrypt of an import.
     password_hash  text,
-    -- Where some visitors are sent instead, as JSON; NULL: nobody.
+    -- The rules of the link, as JSON; NULL if it has no rules.
     rules          text,
     -- More codes of the link: a JSON array of texts.
     aliases        text    NOT NULL DEFAULT '[]',
@@ -284,7 +284,7 @@ CREATE TRIGGER links_changed
         starts_at, fallback_url, pool, password_hash, rules OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION link_changed();
 
--- The rows of aliases. A code that is in use, or retired by another owner, gets no row: whoever sets the list looks afterwards.
+-- The rows of aliases. A code that is in use, or retired by another owner, gets no row: the transaction that sets the list checks this afterwards.
 CREATE FUNCTION link_aliased() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     DELETE FROM links WHERE alias_of = NEW.id AND short_code NOT IN (SELECT value FROM json_each(NEW.aliases));
@@ -443,7 +443,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT interval, in_interval FROM link_clicks WHERE link_id = of_link;
 $$;
 
--- Adds clicks of one interval to links and to the sums of their owners; those of aliases, whose owner is 0, are in no such sum. The links are in rising order, each once, so
+-- Adds clicks of one interval to links and to the sums of their owners. Aliases have the owner 0, and their clicks are in no such sum. The links are in rising order, each once, so
 -- that writers hardly ever deadlock: first the links that have a row, then the others. Clicks of deleted links are dropped. Returns the number of links that were added to.
 -- The settings leave one plan, also for a table that has grown since: a look-up of each row, in rising order.
 CREATE FUNCTION add_clicks(ids bigint[], counts bigint[], owners bigint[], of_interval integer) RETURNS bigint

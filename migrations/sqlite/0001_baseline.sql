@@ -119,7 +119,7 @@ CREATE TABLE links (
     pool           INTEGER,
     -- Of the password that visitors need: Argon2id, or bcrypt of an import.
     password_hash  TEXT,
-    -- Where some visitors are sent instead, as JSON; NULL: nobody.
+    -- The rules of the link, as JSON; NULL if it has no rules.
     rules          TEXT,
     -- More codes of the link: a JSON array of texts.
     aliases        TEXT    NOT NULL DEFAULT '[]',
@@ -224,7 +224,7 @@ BEGIN
     ON CONFLICT (short_code) DO UPDATE SET retired_at = excluded.retired_at, owner_id = excluded.owner_id;
 END;
 
--- The rows of aliases. A code that is in use, or retired by another owner, gets no row: whoever sets the list looks afterwards.
+-- The rows of aliases. A code that is in use, or retired by another owner, gets no row: the transaction that sets the list checks this afterwards.
 CREATE TRIGGER link_made_with_aliases AFTER INSERT ON links WHEN new.aliases <> '[]'
 BEGIN
     INSERT INTO links (short_code, alias_of, target_url, created_at)

@@ -35,7 +35,7 @@ impl Accounts {
     }
 
     /// Whether a token or a key may read the hashes of the passwords of links, which the log says then: a key must be one that may
-    /// write, as whoever has it could replace those passwords.
+    /// write: a program with the hashes could replace the passwords.
     ///
     /// # Errors
     /// As of [`Accounts::owner`].

@@ -51,7 +51,7 @@ struct Parsers {
     bots: Bots,
 }
 
-/// Families of browsers, each with the parser's names for it: those of [`crate::domain::agent_words`].
+/// Families of browsers, each with the parser's names for it. [`crate::domain::agent_words`] has the same families.
 const BROWSERS: &[(&str, &[&str])] = &[
     ("Amazon Silk", &["Amazon Silk"]),
     ("Android Browser", &["Android"]),

@@ -72,7 +72,7 @@ pub(super) struct BreakdownParameters {
     code: Option<String>,
 }
 
-/// The parameters without those that are for a single link.
+/// The parameters without the parameters for a single link.
 #[cfg(test)]
 pub(super) struct ParametersOfAllLinks;
 

@@ -21,7 +21,7 @@ pub struct CachedLeads {
     weights: Box<[u16]>,
     /// Whether a visitor meets the same target all day.
     is_sticky: bool,
-    /// Differs from those of other splits.
+    /// Tells this split from other splits.
     fingerprint: u64,
 }
 
@@ -127,7 +127,7 @@ impl CachedLeads {
         self.is_sticky
     }
 
-    /// Differs from those of other splits.
+    /// Tells this split from other splits.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint

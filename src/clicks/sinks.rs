@@ -223,7 +223,7 @@ impl Sinks {
 #[derive(Default)]
 pub struct MemoryOnly(StdMutex<InMemory>);
 
-/// The clicks of all rows, those of aliases included: none of them may be missing in a count.
+/// The clicks of all rows, also of aliases: a count needs all of them.
 fn of_rows(clicks: &[LinkClicks]) -> u64 {
     clicks.iter().map(|row| row.clicks).sum()
 }

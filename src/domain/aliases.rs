@@ -110,7 +110,7 @@ impl Display for Aliases {
 pub struct ChangedCode {
     /// The code.
     pub code: ShortCode,
-    /// The own code of its link, if the code is an alias. Whoever counts the clicks has to know of the change, too.
+    /// The own code of its link, if the code is an alias. The instance that counts its clicks has to know of the change, too.
     pub link: Option<ShortCode>,
 }
 

@@ -97,7 +97,7 @@ impl PasswordHash {
     /// What tells it from every other hash.
     #[must_use]
     pub fn mark(&self) -> PasswordMark {
-        // FNV-1a: each hash has a salt that nobody chose, so that no two have the same number.
+        // FNV-1a suffices: each hash has a random salt, so that two hashes have different numbers.
         const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
         const PRIME: u64 = 0x0100_0000_01b3;
         let bytes = self.0.bytes();

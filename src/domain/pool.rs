@@ -31,7 +31,7 @@ pub struct PoolTargets {
 /// Why a text is no list of targets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPool {
-    /// It is no text.
+    /// It is not text.
     #[error("body: must be text in UTF-8, with a target in each line")]
     Encoding,
     /// It has no target.
@@ -46,7 +46,7 @@ pub enum InvalidPool {
 }
 
 impl PoolTargets {
-    /// Targets that a pool may have in all, those that were given out included.
+    /// Targets that a pool may have in all, including the targets that were given out.
     pub const MAX: usize = 100_000;
 
     /// Reads a target from each line of a text; empty lines are passed over.

@@ -1,4 +1,4 @@
-//! New passwords of links: hashed before the database is asked, as those of accounts are.
+//! New passwords of links: hashed before the database is asked, as passwords of accounts are.
 
 use std::borrow::Cow;
 

@@ -27,7 +27,7 @@ pub enum ShownLeads {
     To(TargetUrl, usize),
     /// Each visitor to the next target of its pool.
     ToPool,
-    /// To its target, for those who have its password.
+    /// To its target, for visitors who have its password.
     Locked,
     /// Nowhere before its start.
     Later,

@@ -139,7 +139,7 @@ impl State {
 }
 
 impl Pools {
-    /// The pools of this process; their database and its runtime are those of `lookups`.
+    /// The pools of this process. They use the database and the runtime of `lookups`.
     #[must_use]
     pub fn new(refusals: Refusals, lookups: &Lookups, clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {

@@ -20,7 +20,7 @@ impl LinkClicks {
         (self.link, self.clicks)
     }
 
-    /// The clicks of all of these links. Clicks by aliases are among those of their links.
+    /// The clicks of all of these links. Clicks by aliases are among the clicks of their links.
     #[must_use]
     pub fn total(clicks: &[Self]) -> u64 {
         let of_links = clicks.iter().filter(|row| row.owner != UserId::NOBODY);

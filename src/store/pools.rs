@@ -256,7 +256,7 @@ impl Store {
         emptied.await
     }
 
-    /// The next targets of a pool, which nobody else gets: fewer if there are fewer.
+    /// The next targets of a pool, each of which is taken once: fewer if the pool has fewer.
     ///
     /// # Errors
     /// [`StoreError`]; the targets may be taken.

@@ -184,7 +184,7 @@ pub(super) fn public_page(status: StatusCode, page: &impl Template) -> Result<Re
     Ok(response)
 }
 
-/// A page for visitors whose form leads elsewhere. Nobody there learns where the visitor came from.
+/// A page for visitors whose form leads elsewhere. The other site does not learn where the visitor came from.
 pub(super) fn leading_form_page(
     status: StatusCode,
     page: &impl Template,

@@ -100,7 +100,7 @@ impl RuleForm {
     /// The rule in JSON.
     ///
     /// # Errors
-    /// 422 for a moment that is none.
+    /// 422 for an invalid moment.
     pub(super) fn json(&self) -> Result<Value, ApiError> {
         let mut when = Map::new();
         if !self.devices.is_empty() {

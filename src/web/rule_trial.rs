@@ -82,7 +82,7 @@ impl Trial {
     /// Which rule the visitor meets, in a sentence, and where it leads.
     ///
     /// # Errors
-    /// 422 for a moment that is none.
+    /// 422 for an invalid moment.
     pub(super) fn outcome(
         &self,
         rules: Option<&Rules>,

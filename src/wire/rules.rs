@@ -20,7 +20,7 @@ impl Default for RulesJson {
 }
 
 impl RulesJson {
-    /// Those of a link.
+    /// The rules of a link.
     #[must_use]
     pub fn of(rules: Option<&Rules>) -> Self {
         let written = rules.and_then(|rules| serde_json::from_str(rules.as_json()).ok());

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
     reason = "it only describes a field in the OpenAPI document"
 )]
 pub(super) struct RuleBody {
-    /// A name of up to 30 characters without `/`, which is no number: breakdowns have it instead of the number of the rule.
+    /// A name of up to 30 characters without `/` that is not a number: breakdowns have it instead of the number of the rule.
     #[schema(max_length = 30, example = "spring")]
     name: Option<String>,
     /// What a visitor must have, all of it. Without it the rule always holds.
@@ -38,7 +38,7 @@ pub(super) struct RuleBody {
     reason = "it only describes a field in the OpenAPI document"
 )]
 pub(super) struct SplitTargetBody {
-    /// A name of up to 30 characters without `/`, which is no number.
+    /// A name of up to 30 characters without `/` that is not a number.
     #[schema(max_length = 30, example = "blue")]
     name: Option<String>,
     /// Where it leads.

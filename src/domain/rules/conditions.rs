@@ -107,7 +107,7 @@ impl QueryPairs {
 }
 
 impl Conditions {
-    /// How many values are looked for among those of a visitor.
+    /// How many of its values are looked for among the values of a visitor.
     pub(super) fn searched(&self) -> usize {
         let languages = self
             .language

@@ -56,7 +56,7 @@ pub struct SplitTarget {
     pub weight: u16,
 }
 
-/// The name of a rule or of a target: 1 to 30 characters, no number, and without `/`.
+/// The name of a rule or of a target: 1 to 30 characters without `/`, and not a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleName(Box<str>);
 

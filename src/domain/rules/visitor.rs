@@ -109,7 +109,7 @@ fn languages(accepted: &[u8]) -> Vec<&str> {
             let (name, value) = parameter.split_once('=')?;
             name.trim().eq_ignore_ascii_case("q").then(|| value.trim())
         });
-        // A weight that is none says nothing.
+        // An invalid weight says nothing.
         let is_wanted = weight.is_none_or(|weight| weight.parse().is_ok_and(|q: f32| q >= 0.5));
         (is_wanted && !language.is_empty()).then_some(language)
     });

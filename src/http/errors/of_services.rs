@@ -68,7 +68,7 @@ impl From<LinkError> for ApiError {
                 "line {line}: must not lead to a target that this service refuses"
             )),
             LinkError::PoolFull(room) => Self::invalid(format!(
-                "body: the pool has room for {room} more targets; a pool has at most {} in all, those that were given included",
+                "body: the pool has room for {room} more targets; a pool has at most {} in all, including the targets that were given",
                 PoolTargets::MAX
             )),
             LinkError::CodeTooShort(least) => Self::invalid(format!(

@@ -47,6 +47,15 @@ pub(in crate::server) struct ResponseHeaders<'a> {
     pub(in crate::server) now: Instant,
 }
 
+/// What follows the location of a redirect that counts a click.
+fn after_location(noindex: bool) -> &'static [u8] {
+    if noindex {
+        AFTER_UNLISTED
+    } else {
+        AFTER_LOCATION
+    }
+}
+
 impl FastPathRenderer {
     pub(in crate::server) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -63,11 +72,7 @@ impl FastPathRenderer {
         headers: &ResponseHeaders<'_>,
         send: impl FnOnce(&[u8]) -> T,
     ) -> T {
-        let after = if noindex {
-            AFTER_UNLISTED
-        } else {
-            AFTER_LOCATION
-        };
+        let after = after_location(noindex);
         self.found(location, after, headers, send)
     }
 
@@ -80,11 +85,7 @@ impl FastPathRenderer {
         headers: &ResponseHeaders<'_>,
         send: impl FnOnce(&[u8]) -> T,
     ) -> T {
-        let after = if noindex {
-            AFTER_UNLISTED
-        } else {
-            AFTER_LOCATION
-        };
+        let after = after_location(noindex);
         let after = [after, format!("{LINK_RULES}: {rules}\r\n").as_bytes()].concat();
         self.found(location, &after, headers, send)
     }

@@ -1,4 +1,4 @@
-//! Agrees with the other instances on the key of the day, and forgets those of past days.
+//! Agrees with the other instances on the key of the day, and forgets the keys of past days.
 
 use std::time::Duration;
 

@@ -92,7 +92,7 @@ class Book:
     given: set[str] = field(default_factory=set)
     """The targets that visitors were sent to."""
     alias: str = ""
-    """Another code of the link; empty: none. Its visits are among those of the link."""
+    """Another code of the link; empty: none. Its visits are among the visits of the link."""
     alias_sent: int = 0
     alias_answered: int = 0
     lost: int = 0

@@ -177,7 +177,7 @@ both_modes! {
         set(app, &ada, "link-b", &["moved"]).await.is_error(409, "aliases: moved is taken");
         assert_eq!(set(app, &ada, "link-a", &["stays"]).await.status, 200);
         assert_eq!(statuses(app, &["moved", "stays"]).await, [404, 302]);
-        // It is retired: for its owner alone.
+        // It is retired: only its owner may use it.
         make(app, &bob, &json!({"target_url": TARGET, "aliases": ["moved"]})).await.is_error(409, "aliases: moved is taken");
         make(app, &bob, &json!({"target_url": TARGET, "custom_code": "moved"})).await.is_error(409, "custom_code: is taken");
         let moved = set(app, &ada, "link-b", &["moved"]).await;
@@ -359,7 +359,7 @@ async fn an_edit_and_an_alias_that_is_taken_away_are_felt_at_once_on_two_instanc
             follow_at(base, code, 1, 404).await;
         }
     }
-    // alias-1 had four clicks, which are now those of the own code.
+    // alias-1 had four clicks, which now count for the own code.
     let expected = rows(&[("own-code", 8), ("alias-2", 4), ("alias-3", 2)]);
     assert_eq!(by_code(&app, &token, "own-code").await, expected);
     drop(other);

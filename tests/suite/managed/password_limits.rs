@@ -20,7 +20,7 @@ both_modes! {
             let request = app.request(Method::POST, &format!("/{code}")).header("x-forwarded-for", address);
             Response::of(form(request, password)).await
         };
-        // Whoever has the password fails never.
+        // A visitor with the password never fails.
         for _ in 0..6 {
             assert_eq!(tried(&code, "10.0.0.1", PASSWORD).await.status, 302);
         }

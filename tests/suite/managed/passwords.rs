@@ -111,7 +111,7 @@ both_modes! {
         assert_eq!(app.clicks(&code).await, 1);
     }
 
-    async fn nobody_but_its_owner_sees_the_target_of_a_locked_link(app) {
+    async fn only_its_owner_sees_the_target_of_a_locked_link(app) {
         let token = app.register().await;
         let code = locked(app, &token, &json!({})).await;
         for (method, path, accept) in [

@@ -254,7 +254,7 @@ async fn visitors_of_several_instances_get_each_line_once_also_when_one_is_kille
     let distinct: HashSet<_> = sent.iter().collect();
     assert_eq!(sent.len(), distinct.len(), "no line is given twice");
     assert_eq!(state(&app, &token, &code).await, (0, 600));
-    // Those that the killed instance had taken, and did not send, are lost.
+    // Targets that the killed instance had taken, and did not send, are lost.
     assert!(sent.len() >= 500, "{}", sent.len());
     app.finish().await;
 }
