@@ -3,6 +3,7 @@
 //! A removal of one link is done with its transaction. Any other one is noted at once, bans an account at once, and goes on
 //! over the links in small steps (`work`), off the redirect's path; its request waits for them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, Notify};
@@ -271,7 +272,8 @@ impl Abuse {
         Ok(self.store.removal_reason(code).await?)
     }
 
-    /// Links of all accounts; an administrator searches one after the other.
+    /// Links of all accounts; an administrator searches one after the other. That an administrator saw where a link with a
+    /// password leads is noted for the audit.
     ///
     /// # Errors
     /// [`AbuseError::TooMany`] where many searches of this administrator wait; [`AbuseError::Store`].
@@ -283,14 +285,28 @@ impl Abuse {
         let _turn = self.turn(by).await?;
         let found = searching::links(&self.store, wanted).await?;
         let protected = found.entries.iter().filter(|link| link.has_password);
-        let codes: Vec<_> = protected.map(|link| link.code.as_str()).collect();
-        if !codes.is_empty() {
-            by.log(&format!(
-                "saw the targets of links with passwords: {}",
-                codes.join(", ")
-            ));
-        }
+        let codes = protected.map(|link| &link.code).collect();
+        self.note_seen_targets(by, codes).await?;
         Ok(found)
+    }
+
+    /// Notes for the audit that an administrator saw where these links with a password lead.
+    async fn note_seen_targets(
+        &self,
+        by: &Administrator,
+        codes: BTreeSet<&ShortCode>,
+    ) -> Result<(), StoreError> {
+        if codes.is_empty() {
+            return Ok(());
+        }
+        let codes: Vec<_> = codes.into_iter().map(ShortCode::as_str).collect();
+        let codes = codes.join(", ");
+        let noted = self
+            .store
+            .note_seen_targets(&codes, by.actor(), self.clock.now());
+        noted.await?;
+        by.log(&format!("saw the targets of links with passwords: {codes}"));
+        Ok(())
     }
 
     /// Accounts, as [`Abuse::links`].
@@ -327,12 +343,20 @@ impl Abuse {
         found.ok_or(AbuseError::Unknown)
     }
 
-    /// Reports of links.
+    /// Reports of links. What is said of [`Abuse::links`] about passwords holds for them, too.
     ///
     /// # Errors
     /// [`AbuseError::Store`].
-    pub async fn reports(&self, wanted: &NewestWanted) -> Result<Newest<Report>, AbuseError> {
-        Ok(self.store.reports(wanted).await?)
+    pub async fn reports(
+        &self,
+        by: &Administrator,
+        wanted: &NewestWanted,
+    ) -> Result<Newest<Report>, AbuseError> {
+        let found = self.store.reports(wanted).await?;
+        let protected = found.entries.iter().filter(|report| report.has_password);
+        let codes = protected.map(|report| &report.code).collect();
+        self.note_seen_targets(by, codes).await?;
+        Ok(found)
     }
 
     /// What administrators did.

@@ -90,6 +90,7 @@ words! {
         Grant = "grant",
         ResetPassword = "reset_password",
         CloseReport = "close_report",
+        SeeTargets = "see_targets",
     }
 
     /// How far a removal is.

@@ -118,6 +118,8 @@ pub struct Report {
     pub rules: Option<Rules>,
     /// Whether the link is removed by now.
     pub removed: Option<RemovalStatus>,
+    /// Whether visitors have to give a password.
+    pub has_password: bool,
     /// Why it was reported.
     pub reason: String,
     /// A keyed hash of the client's address.

@@ -98,9 +98,12 @@ impl RedirectError {
     /// Whether this process may not know yet that the link may be followed again.
     pub(super) fn may_be_stale(&self) -> bool {
         match self {
-            Self::Inactive | Self::Scheduled | Self::Expired | Self::Locked | Self::Removed(_) => {
-                true
-            }
+            Self::Unknown
+            | Self::Inactive
+            | Self::Scheduled
+            | Self::Expired
+            | Self::Locked
+            | Self::Removed(_) => true,
             // All changes were known when the database was asked for a click.
             Self::Fallback(fallback) => fallback.why != Foreseen::UsedUp,
             _ => false,

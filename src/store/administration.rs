@@ -102,6 +102,30 @@ impl Store {
         reset.await
     }
 
+    /// Notes for the audit that an administrator saw where links with a password lead.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn note_seen_targets(
+        &self,
+        codes: &str,
+        by: Actor<'_>,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let noted = self.engine.transaction(async |connection| {
+            note(
+                connection,
+                by,
+                at,
+                "see_targets",
+                "links with a password",
+                codes,
+            )
+            .await
+        });
+        noted.await
+    }
+
     /// What administrators did.
     ///
     /// # Errors

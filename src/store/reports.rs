@@ -120,7 +120,8 @@ impl Store {
     /// [`StoreError`].
     pub async fn reports(&self, wanted: &NewestWanted) -> Result<Newest<Report>, StoreError> {
         let find = query(
-            "SELECT reports.id, short_code, target_url, fallback_url, rules, removed_status, reason, address, reported_at
+            "SELECT reports.id, short_code, target_url, fallback_url, rules, removed_status, reason, address, reported_at,
+                 password_hash IS NOT NULL AS has_password
              FROM reports JOIN links ON links.id = link_id WHERE reports.id < $1 ORDER BY reports.id DESC LIMIT $2",
         );
         let find = find.bind(wanted.below()).bind(wanted.one_more());
@@ -138,6 +139,7 @@ fn report(row: &Row) -> Result<Report, StoreError> {
         fallback: row.get("fallback_url")?,
         rules: row.get("rules")?,
         removed: row.get("removed_status")?,
+        has_password: row.get("has_password")?,
         reason: row.get("reason")?,
         reporter: row.get("address")?,
         reported_at: row.get("reported_at")?,

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::suite::busy::DatabaseLock;
+use crate::suite::managed::{make, patch};
 use crate::support::{App, Backend, Mode, RedisServer, Server, eventually};
 
 const INACTIVE: &str = "UPDATE links SET is_active = false WHERE short_code = $1";
@@ -39,6 +42,27 @@ async fn a_deletion_takes_effect_on_an_instance_that_has_the_link_cached() {
         assert_eq!(app.delete(&token, &code).await.status, 204);
         assert_eq!(status(&other.base, &code).await, 404);
         assert_eq!(status(&app.server.base, &code).await, 404);
+    }
+    drop(other);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_code_that_another_instance_has_just_found_unknown_is_followed_there_once_it_is_made() {
+    let app = App::start(Mode::Production).await;
+    let other = app.another(&[]).await;
+    let token = app.register().await;
+    for number in 0..20 {
+        let (code, alias) = (format!("made-{number}"), format!("alias-{number}"));
+        for unknown in [&code, &alias] {
+            assert_eq!(status(&other.base, unknown).await, 404);
+            assert_eq!(status(&other.base, unknown).await, 404);
+        }
+        let link = json!({"target_url": "https://example.org/", "custom_code": code});
+        assert_eq!(make(&app, &token, &link).await.status, 200);
+        assert_eq!(status(&other.base, &code).await, 302);
+        patch(&app, &token, &code, &json!({"aliases": [alias]})).await;
+        assert_eq!(status(&other.base, &alias).await, 302);
     }
     drop(other);
     app.finish().await;

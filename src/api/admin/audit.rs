@@ -33,7 +33,7 @@ struct AuditEntryBody {
     /// The address of the administrator's client.
     #[schema(example = "198.51.100.7")]
     address: String,
-    /// `remove`, `revoke`, `grant`, `reset_password` or `close_report`.
+    /// `remove`, `revoke`, `grant`, `reset_password`, `close_report` or `see_targets` (of links with a password).
     #[schema(value_type = ActionWord)]
     action: String,
     /// To what.

@@ -39,6 +39,8 @@ struct ReportBody {
     /// 410 or 451, if the link is removed by now.
     #[schema(schema_with = status_of_link, required = true)]
     removed: Option<u16>,
+    /// Whether visitors have to give a password.
+    has_password: bool,
     /// Why it was reported.
     #[schema(example = "phishing")]
     reason: String,
@@ -59,6 +61,7 @@ impl ReportBody {
             rule_targets: rule_targets(report.rules.as_ref()),
             fallback_url: report.fallback.map(|fallback| fallback.as_str().to_owned()),
             removed: report.removed.map(RemovalStatus::code),
+            has_password: report.has_password,
             reason: report.reason,
             reporter: report.reporter,
             reported_at: report.reported_at.with_micros(),
@@ -88,11 +91,11 @@ pub(in crate::api) struct ReportsBody {
 )]
 pub(in crate::api) async fn reports(
     State(abuse): State<Arc<Abuse>>,
-    _: Admin,
+    Admin(administrator): Admin,
     QueryOf(query): QueryOf<PageQuery>,
 ) -> Result<Json<ReportsBody>, ApiError> {
     let wanted = query.wanted()?;
-    let found = abuse.reports(&wanted).await?;
+    let found = abuse.reports(&administrator, &wanted).await?;
     Ok(Json(ReportsBody {
         reports: found.entries.into_iter().map(ReportBody::new).collect(),
         next: found.next,

@@ -59,7 +59,11 @@ pub(in crate::web) async fn show(
     admin: Admin,
     QueryOf(query): QueryOf<ListQuery>,
 ) -> Result<Response, ApiError> {
-    let found = async { Ok(abuse.reports(&query.wanted(&abuse).await?).await?) };
+    let found = async {
+        Ok(abuse
+            .reports(&admin.administrator, &query.wanted(&abuse).await?)
+            .await?)
+    };
     let row = |report| ReportRow::of(report, &admin);
     let mut page = ListPage::new(&site, &admin, Section::REPORTS, &query, found.await, row)?;
     page.said = match query.done.as_str() {

@@ -100,4 +100,22 @@ both_modes! {
         assert_eq!((&removed["address"], removed["user"].is_i64()), (&json!("127.0.0.1"), true));
         eventually("both are in the log", async || app.server.log().matches("authz_admin").count() == 2).await;
     }
+
+    async fn whoever_sees_where_a_locked_link_leads_is_in_the_audit(app) {
+        let (admin, token) = (admin(app).await, app.register().await);
+        for link in [json!({"custom_code": "locked-1", "password": "open sesame"}), json!({"custom_code": "unlocked"})] {
+            let mut link = link;
+            link["target_url"] = json!("https://example.org/");
+            assert_eq!(app.request(reqwest::Method::POST, "/urls/shorten").bearer_auth(&token).json(&link).send().await.unwrap().status(), 200);
+        }
+        assert_eq!(app.get_as(&admin, "/admin/links?q=unlocked").await.status, 200);
+        assert_eq!(app.get_as(&admin, "/admin/audit").await.json()["entries"], json!([]));
+        let found = app.get_as(&admin, "/admin/links?q=locked-1").await.json();
+        assert_eq!(found["links"][0]["has_password"], json!(true), "{found}");
+        let entry = &app.get_as(&admin, "/admin/audit").await.json()["entries"][0];
+        assert_eq!(
+            (&entry["action"], &entry["detail"], entry["user"].is_i64()),
+            (&json!("see_targets"), &json!("locked-1"), true)
+        );
+    }
 }
