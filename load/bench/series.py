@@ -154,9 +154,9 @@ def counted(postgres: Postgres, owner: int) -> int:
 def classes(postgres: Postgres, owner: int, link: int, times: Times, in_interval: str) -> None:
     """Writes classes; the classes of the link are drawn click by click. Quarters have left the rows of their days."""
     postgres.sql(f"""
-        insert into click_classes (referrer, country, browser, os, device, rule, bot)
+        insert into click_classes (referrer, country, browser, os, device, rule, code, bot)
         select case n / 50 when 0 then '' else 'page' || n / 50 || '.example' end,
-            (array['DE', 'US', 'FR', 'IN', ''])[1 + n % 5], agent[1], agent[2], agent[3], '', agent[4]
+            (array['DE', 'US', 'FR', 'IN', ''])[1 + n % 5], agent[1], agent[2], agent[3], '', '', agent[4]
         from generate_series(0, {CLASSES_OF_OWNER - 1}) n cross join lateral (select string_to_array((array[
             'Chrome,Windows,desktop,false', 'Chrome,Android,phone,false', 'Safari,iOS,phone,false',
             'Safari,macOS,desktop,false', 'Firefox,Windows,desktop,false', 'Edge,Windows,desktop,false',

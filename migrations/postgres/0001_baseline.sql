@@ -930,12 +930,14 @@ CREATE TABLE click_classes (
     os       text NOT NULL,
     device   text NOT NULL,
     rule     text NOT NULL,
+    -- The alias that was followed; '' is the link's own code.
+    code     text NOT NULL,
     bot      text NOT NULL,
-    UNIQUE (referrer, country, browser, os, device, rule, bot)
+    UNIQUE (referrer, country, browser, os, device, rule, code, bot)
 );
 -- Those of which nothing is known but whether it was a known bot: clicks for whose class there is no room have them.
-INSERT INTO click_classes (referrer, country, browser, os, device, rule, bot)
-VALUES ('', '', '', '', '', '', ''), ('', '', '', '', '', '', 'true'), ('', '', '', '', '', '', 'false');
+INSERT INTO click_classes (referrer, country, browser, os, device, rule, code, bot)
+VALUES ('', '', '', '', '', '', '', ''), ('', '', '', '', '', '', '', 'true'), ('', '', '', '', '', '', '', 'false');
 
 -- Clicks by class of one day (UTC): of a link, whose id is `whose`, or of all links of an account, whose id is `-whose`. `day` is the
 -- day's first interval. The key begins with the day, so that clicks of today change one small part of the index. The packed form

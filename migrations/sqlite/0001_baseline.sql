@@ -451,12 +451,14 @@ CREATE TABLE click_classes (
     os       TEXT NOT NULL,
     device   TEXT NOT NULL,
     rule     TEXT NOT NULL,
+    -- The alias that was followed; '' is the link's own code.
+    code     TEXT NOT NULL,
     bot      TEXT NOT NULL,
-    UNIQUE (referrer, country, browser, os, device, rule, bot)
+    UNIQUE (referrer, country, browser, os, device, rule, code, bot)
 ) STRICT;
 -- Those of which nothing is known but whether it was a known bot: clicks for whose class there is no room have them.
-INSERT INTO click_classes (referrer, country, browser, os, device, rule, bot)
-VALUES ('', '', '', '', '', '', ''), ('', '', '', '', '', '', 'true'), ('', '', '', '', '', '', 'false');
+INSERT INTO click_classes (referrer, country, browser, os, device, rule, code, bot)
+VALUES ('', '', '', '', '', '', '', ''), ('', '', '', '', '', '', '', 'true'), ('', '', '', '', '', '', '', 'false');
 
 -- Classes of clicks that were counted without the journal are batches of a recorder of their own, which are in the counts.
 INSERT INTO click_recorders (recorder, last_batch, seen_at, counted) VALUES (-1, 0, 9223372036854775807, 9223372036854775807);

@@ -2,7 +2,7 @@
 
 use super::referrer;
 use crate::domain::agent_words::{BROWSERS, DEVICES, SYSTEMS};
-use crate::domain::{ClickClass, Dimension, Filter};
+use crate::domain::{ClickClass, Dimension, Filter, ShortCode};
 
 /// No class has such a value; its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +18,7 @@ fn form(dimension: Dimension) -> &'static str {
         Dimension::Os => "a system that a row of by=os has, such as os=Android",
         Dimension::Device => "desktop, phone, tablet, tv or console, such as device=phone",
         Dimension::Rule => "the name or the number of a rule, such as rule=2 or rule=spring/1",
+        Dimension::Code => "1 to 64 of the characters A-Z a-z 0-9 - _, such as code=spring",
         Dimension::Bot => "true or false, such as bot=false",
     }
 }
@@ -44,6 +45,7 @@ pub fn filter(dimension: Dimension, raw: &str) -> Result<Filter, InvalidFilter> 
         Dimension::Os => SYSTEMS.contains(&&*value),
         Dimension::Device => DEVICES.contains(&&*value),
         Dimension::Rule => !value.chars().any(char::is_control),
+        Dimension::Code => ShortCode::parse(&value).is_some(),
         Dimension::Bot => ["true", "false"].contains(&&*value),
     };
     if is_value && value.len() <= ClickClass::MAX_VALUE {
@@ -82,6 +84,7 @@ mod tests {
             (Dimension::Os, "iOS", "iOS"),
             (Dimension::Device, "tv", "tv"),
             (Dimension::Rule, "spring/1", "spring/1"),
+            (Dimension::Code, "spring", "spring"),
             (Dimension::Bot, "true", "true"),
         ] {
             let expected = Ok((dimension, Some(value.to_owned())));
@@ -109,6 +112,7 @@ mod tests {
             (Dimension::Os, "CP/M", "os=Android"),
             (Dimension::Device, "fridge", "device=phone"),
             (Dimension::Rule, "spring\n", "rule=spring/1"),
+            (Dimension::Code, "a/b", "code=spring"),
             (Dimension::Bot, "yes", "bot=false"),
         ] {
             let refused = filter(dimension, raw).unwrap_err().to_string();

@@ -329,6 +329,7 @@ fn class((agent, referrer, country): &ClassKey) -> ClickClass {
         agent.os,
         agent.device,
         None,
+        None,
         bot,
     ])
 }

@@ -37,6 +37,7 @@ fn visitors_with_the_same_headers_share_one_class() {
         "Linux",
         "desktop",
         "",
+        "",
         "false",
     ];
     assert_eq!(values.map(Option::unwrap_or_default), expected);

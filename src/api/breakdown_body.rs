@@ -19,6 +19,9 @@ use crate::store::{Breakdown, ClickSum};
 /// Rows unless a number is given.
 const LIMIT: u32 = 10;
 
+/// What there may be a row for.
+const BY: &str = "by: must be referrer, country, browser, os, device, rule or bot, or code of a single link, such as by=country";
+
 /// What a breakdown is by, and of which clicks.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -67,7 +70,7 @@ pub(super) struct BreakdownParameters {
     /// Only clicks of known bots, `true`, or of others, `false`.
     #[param(schema_with = words::bot, example = "false")]
     bot: Option<String>,
-    /// Only clicks by this code of a single link; only with `by=code`, as clicks are counted by code without what is known of visitors.
+    /// Only clicks by this code of a single link: its own, or an alias.
     #[param(pattern = "^[A-Za-z0-9_-]{1,64}$", example = "spring")]
     code: Option<String>,
 }
@@ -93,43 +96,28 @@ impl IntoParams for ParametersOfAllLinks {
 }
 
 impl BreakdownParameters {
-    /// What is asked of clicks by code, with the code if only one is; `None` if a breakdown by something else is asked for.
-    pub(super) fn by_code(
-        &self,
+    /// The same of all links together, whose codes are not told apart.
+    pub(super) fn wanted_of_all(
+        self,
         now: Timestamp,
-    ) -> Result<Option<(WantedBreakdown, Option<String>)>, ApiError> {
-        if self.by.as_deref() != Some("code") {
-            return Ok(None);
+    ) -> Result<(Dimension, WantedBreakdown), ApiError> {
+        if self.code.is_some() {
+            let detail = "code: is for a single link, as /urls/spring/stats/breakdown?code=spring";
+            return Err(ApiError::invalid(detail.to_owned()));
         }
-        let wanted = Self {
-            by: None,
-            code: None,
-            ..self.clone()
-        };
-        let (_, wanted) = wanted.wanted(now)?;
-        if let Some((dimension, _)) = wanted.filters.first() {
-            return Err(ApiError::invalid(format!(
-                "{}: cannot be combined with by=code, as clicks are counted by code without what is known of visitors",
-                dimension.as_str()
-            )));
+        match self.wanted(now)? {
+            (Dimension::Code, _) => Err(ApiError::invalid(BY.to_owned())),
+            wanted => Ok(wanted),
         }
-        Ok(Some((wanted, self.code.clone())))
     }
 
     pub(super) fn wanted(self, now: Timestamp) -> Result<(Dimension, WantedBreakdown), ApiError> {
         let invalid = |detail: &str| ApiError::invalid(detail.to_owned());
-        if self.code.is_some() {
-            return Err(invalid(
-                "code: is only for by=code, as clicks are counted by code without what is known of visitors",
-            ));
-        }
         let by = self
             .by
             .as_deref()
             .map_or(Some(Dimension::Referrer), Dimension::parse);
-        let by = by.ok_or_else(|| {
-            invalid("by: must be referrer, country, browser, os, device, rule or bot, or code of a single link, such as by=country")
-        })?;
+        let by = by.ok_or_else(|| invalid(BY))?;
         let limit = self.limit.as_deref().map_or(Ok(LIMIT), str::parse);
         let limit = limit.ok().filter(|limit| (1..=MAX_ROWS).contains(limit));
         let limit = limit.ok_or_else(|| invalid("limit: must be 1 to 1000, such as limit=10"))?;
@@ -157,7 +145,8 @@ impl BreakdownParameters {
             self.bot,
         ];
         let mut filters = Vec::new();
-        for (dimension, value) in Dimension::ALL.into_iter().zip(given) {
+        let given = Dimension::OF_VISITORS.into_iter().zip(given);
+        for (dimension, value) in given.chain([(Dimension::Code, self.code)]) {
             let Some(value) = value else { continue };
             let filter = filter(dimension, &value);
             filters.push(filter.map_err(|error| ApiError::invalid(error.to_string()))?);
@@ -180,9 +169,9 @@ pub(super) struct BreakdownBody {
     /// Clicks of all rows and of `other`.
     #[schema(example = 42)]
     clicks: u64,
-    /// Clicks without the clicks of known bots.
-    #[schema(example = 40)]
-    people: u64,
+    /// Clicks without the clicks of known bots; `null` with the filter `code`, as that is not kept by code.
+    #[schema(required = true, example = 40)]
+    people: Option<u64>,
     /// The values with most clicks.
     rows: Vec<RowBody>,
     /// All other values together; missing if there are no other values.
@@ -227,7 +216,7 @@ impl BreakdownBody {
         Self {
             by: by.as_str(),
             clicks: found.total.clicks,
-            people: found.total.people,
+            people: Some(found.total.people),
             rows: found.rows.into_iter().map(row).collect(),
             other: other.map(|ClickSum { clicks, people }| SumBody {
                 clicks,
@@ -249,7 +238,7 @@ impl BreakdownBody {
         Self {
             by: "code",
             clicks: found.clicks,
-            people: found.clicks - found.bots,
+            people: found.people,
             rows: own.iter().map(row).collect(),
             other: (other > 0).then_some(SumBody {
                 clicks: other,

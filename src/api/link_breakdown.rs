@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use super::authentication::TokenOwner;
 use super::breakdown_body::{BreakdownBody, BreakdownParameters};
 use crate::accounts::Accounts;
+use crate::domain::Dimension;
 #[cfg(test)]
 use crate::http::documented::{CodeParameter, ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, Json, PathCode, QueryOf, with_clicks_as_of};
@@ -21,9 +22,10 @@ use crate::links::LinkService;
 /// `imported`, belong to the quarter of an hour in which the link was imported, and do not count as people. Days older than
 /// `ANALYTICS_DETAIL_DAYS` are kept as a whole (UTC): such a day is included if it begins in the range.
 ///
-/// `by=code` says by which code the link was followed: its own, or an alias. These are exact counts, also with `ANALYTICS=off`; the clicks
-/// of an alias that was taken away, and those that another service counted, are those of the own code. They are counted without what
-/// is known of visitors, so `people` is `null` in their rows, and no filter but `code` combines with them.
+/// `by=code` says by which code the link was followed: its own, or an alias. Without a filter but `code` these are exact counts, also
+/// with `ANALYTICS=off`; the clicks of an alias that was taken away, and those that another service counted, are those of the own code.
+/// They are counted without what is known of visitors, so `people` is `null` in their rows. With another filter, and as a filter of
+/// another breakdown, a code is kept with the class of a visitor; clicks without a class are those of the own code.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats/breakdown", tag = "links", operation_id = "link_breakdown",
     params(CodeParameter, BreakdownParameters), security(("bearer" = [])),
@@ -54,21 +56,20 @@ pub(super) async fn link_breakdown(
         return Err(ApiError::invalid(detail.to_owned()));
     }
     let now = links.clock.now();
-    if let Some((wanted, only)) = query.by_code(now)? {
-        let code = code.ok_or_else(ApiError::url_not_found)?;
+    let (by, wanted) = query.wanted(now)?;
+    let code = code.ok_or_else(ApiError::url_not_found)?;
+    if let (Dimension::Code, Some(only)) = (by, wanted.only_code()) {
         let found = links.clicks_by_code(owner, &code, &wanted.range).await?;
         let mut found = found.ok_or_else(ApiError::url_not_found)?;
         if let Some(only) = only {
             found.rows.retain(|(code, _)| code.as_str() == only);
             found.clicks = found.rows.iter().map(|(_, clicks)| clicks).sum();
-            found.bots = 0;
+            found.people = None;
         }
         let as_of = found.as_of;
         let body = BreakdownBody::by_code(&found, wanted.limit);
         return Ok(with_clicks_as_of(Json(body).into_response(), as_of));
     }
-    let (by, wanted) = query.wanted(now)?;
-    let code = code.ok_or_else(ApiError::url_not_found)?;
     let found = links.breakdown(owner, &code, by, wanted).await?;
     let found = found.ok_or_else(ApiError::url_not_found)?;
     Ok(Json(BreakdownBody::new(by, found)).into_response())

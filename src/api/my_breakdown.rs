@@ -42,7 +42,7 @@ pub(super) async fn my_breakdown(
     let tag = query.tag.take();
     let tag = tag.as_deref().map(SearchTag::parse).transpose();
     let tag = tag.map_err(|error| ApiError::invalid(error.to_string()))?;
-    let (by, wanted) = query.wanted(links.clock.now())?;
+    let (by, wanted) = query.wanted_of_all(links.clock.now())?;
     let found = links.breakdown_of_owner(owner, tag, by, wanted).await?;
     Ok(Json(BreakdownBody::new(by, found)).into_response())
 }

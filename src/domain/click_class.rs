@@ -19,6 +19,8 @@ pub enum Dimension {
     Device,
     /// The rule of the link that decided, by its name or number, and of a split its target: `2`, `spring/1`.
     Rule,
+    /// The alias that was followed; not known of the link's own code.
+    Code,
     /// Whether it is a known bot: `true` or `false`.
     Bot,
 }
@@ -32,11 +34,23 @@ impl Dimension {
         Self::Os,
         Self::Device,
         Self::Rule,
+        Self::Code,
         Self::Bot,
     ];
 
     /// How many there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
+
+    /// All but [`Dimension::Code`], whose clicks are counted by themselves, in the same order.
+    pub const OF_VISITORS: [Self; Self::COUNT - 1] = [
+        Self::Referrer,
+        Self::Country,
+        Self::Browser,
+        Self::Os,
+        Self::Device,
+        Self::Rule,
+        Self::Bot,
+    ];
 
     /// The value of referrers for which a link has no more room.
     pub const OTHER: &str = "other";
@@ -54,6 +68,7 @@ impl Dimension {
             Self::Os => "os",
             Self::Device => "device",
             Self::Rule => "rule",
+            Self::Code => "code",
             Self::Bot => "bot",
         }
     }
@@ -97,8 +112,7 @@ impl ClickClass {
         let values = values.map(|value| value.filter(|value| is_value(value)).unwrap_or_default());
         let mut packed = Vec::with_capacity(values.map(packed_len).iter().sum());
         for value in values {
-            put_number(&mut packed, value.len() as u64);
-            packed.extend_from_slice(value.as_bytes());
+            put_value(&mut packed, value);
         }
         Self {
             packed: packed.into(),
@@ -108,9 +122,20 @@ impl ClickClass {
     /// The same with one more value.
     #[must_use]
     pub fn with(&self, dimension: Dimension, value: Option<&str>) -> Self {
-        let mut values = self.values();
-        values[dimension as usize] = value;
-        Self::of(values)
+        let value = value.filter(|value| is_value(value)).unwrap_or_default();
+        let mut after = &*self.packed;
+        for _ in 0..dimension as usize {
+            take_value(&mut after);
+        }
+        let (before, _) = self.packed.split_at(self.packed.len() - after.len());
+        take_value(&mut after);
+        let mut packed = Vec::with_capacity(before.len() + packed_len(value) + after.len());
+        packed.extend_from_slice(before);
+        put_value(&mut packed, value);
+        packed.extend_from_slice(after);
+        Self {
+            packed: packed.into(),
+        }
     }
 
     /// The class of clicks that another service counted: they do not count as people.
@@ -214,6 +239,11 @@ fn packed_len(value: &str) -> usize {
     number + value.len()
 }
 
+fn put_value(packed: &mut Vec<u8>, value: &str) {
+    put_number(packed, value.len() as u64);
+    packed.extend_from_slice(value.as_bytes());
+}
+
 fn is_value(value: &str) -> bool {
     (1..=ClickClass::MAX_VALUE).contains(&value.len()) && !value.chars().any(char::is_control)
 }
@@ -271,6 +301,6 @@ mod tests {
             assert_eq!(ClickClass::of_packed(packed).as_ref(), Some(class));
         }
         assert_eq!(ClickClass::take_packed(&mut rest), None);
-        assert_eq!(ClickClass::of_packed(&[1, 0xff, 0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(ClickClass::of_packed(&[1, 0xff, 0, 0, 0, 0, 0, 0, 0]), None);
     }
 }

@@ -11,7 +11,7 @@ use crate::links::{ClicksByCode, Series};
 use crate::store::{Breakdown, ClickSum};
 
 /// A series as a file: one line for each point, of the columns `by`, `value`, `clicks` and `people`; then one for each row of the
-/// breakdowns, which are none or those by each of [`Dimension::ALL`]. Of a row whose value is not known, that is empty.
+/// breakdowns, which are none or those by each of [`Dimension::OF_VISITORS`]. Of a row whose value is not known, that is empty.
 /// The rows of codes come last.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ fn lines(
         let (clicks, people) = (tally.clicks.to_string(), tally.people().to_string());
         writer.write_record([step, &at, &clicks, &people])?;
     }
-    for (by, breakdown) in Dimension::ALL.into_iter().zip(breakdowns) {
+    for (by, breakdown) in Dimension::OF_VISITORS.into_iter().zip(breakdowns) {
         let mut line = |value: &str, sum: ClickSum| {
             let (clicks, people) = (sum.clicks.to_string(), sum.people.to_string());
             writer.write_record([by.as_str(), &guarded(value), &clicks, &people])

@@ -37,6 +37,26 @@ impl WantedBreakdown {
             limit: MAX_ROWS,
         }
     }
+
+    /// The code by which alone the clicks are filtered, if by any; `None` if anything else filters them.
+    #[must_use]
+    pub fn only_code(&self) -> Option<Option<&str>> {
+        match &*self.filters {
+            [] => Some(None),
+            [(Dimension::Code, Some(code))] => Some(Some(code)),
+            _ => None,
+        }
+    }
+
+    /// The same by this own code of a link, which classes have no value for.
+    fn of_link(mut self, own_code: &ShortCode) -> Self {
+        for (dimension, value) in &mut self.filters {
+            if *dimension == Dimension::Code && value.as_deref() == Some(own_code.as_str()) {
+                *value = None;
+            }
+        }
+        self
+    }
 }
 
 impl LinkService {
@@ -54,11 +74,18 @@ impl LinkService {
         let Some(link) = self.store.link_of(owner, code).await? else {
             return Ok(None);
         };
-        let query = self.query(ClicksOf::Link(link.value.id), by, wanted);
-        Ok(Some(self.details.breakdown(&query).await?))
+        let link = link.value;
+        let query = self.query(ClicksOf::Link(link.id), by, wanted.of_link(&link.code));
+        let mut found = self.details.breakdown(&query).await?;
+        if by == Dimension::Code {
+            for (code, _) in &mut found.rows {
+                code.get_or_insert_with(|| link.code.to_string());
+            }
+        }
+        Ok(Some(found))
     }
 
-    /// Breakdowns of a link's clicks by each of [`Dimension::ALL`], in that order.
+    /// Breakdowns of a link's clicks by each of [`Dimension::OF_VISITORS`], in that order.
     ///
     /// # Errors
     /// [`LinkError::Store`].
@@ -91,7 +118,7 @@ impl LinkService {
         Ok(self.details.breakdown(&query).await?)
     }
 
-    /// The same by each of [`Dimension::ALL`], in that order.
+    /// The same by each of [`Dimension::OF_VISITORS`], in that order.
     ///
     /// # Errors
     /// [`LinkError::Store`].
@@ -111,7 +138,7 @@ impl LinkService {
         wanted: WantedBreakdown,
     ) -> Result<Vec<Breakdown>, LinkError> {
         let query = |by| self.query(of.clone(), by, wanted.clone());
-        let queries: Vec<_> = Dimension::ALL.into_iter().map(query).collect();
+        let queries: Vec<_> = Dimension::OF_VISITORS.into_iter().map(query).collect();
         let mut breakdowns = Vec::with_capacity(queries.len());
         for queries in queries.chunks(AT_ONCE) {
             let reading = queries.iter().map(|query| self.details.breakdown(query));

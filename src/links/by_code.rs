@@ -15,8 +15,8 @@ pub struct ClicksByCode {
     pub rows: Vec<(ShortCode, u64)>,
     /// Clicks by all codes.
     pub clicks: u64,
-    /// Clicks of known bots among them.
-    pub bots: u64,
+    /// The clicks without those of known bots; `None` for a part of the codes.
+    pub people: Option<u64>,
     /// How new the clicks are: as [`AsOf`] says.
     pub as_of: Option<Timestamp>,
 }
@@ -73,7 +73,7 @@ impl LinkService {
         Ok(Some(ClicksByCode {
             rows,
             clicks,
-            bots: bots.min(clicks),
+            people: Some(clicks.saturating_sub(bots)),
             as_of,
         }))
     }

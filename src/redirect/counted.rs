@@ -8,12 +8,31 @@ use super::{Redirect, RedirectError, Redirected, followable};
 use crate::analytics::Visitor;
 use crate::cache::{CachedLink, Source};
 use crate::clicks::{ClickReceipt, Overtaken};
-use crate::domain::ShortCode;
+use crate::domain::{ClickClass, Dimension, ShortCode};
 
 /// How often a click is sent anew because links change, before it is counted whatever changes.
 const TRIES: usize = 16;
 
 impl Redirect {
+    /// What is kept of a visitor, the rule and the alias included; of a visitor who opts out nothing more is kept.
+    pub(super) fn class_of(
+        &self,
+        code: &ShortCode,
+        link: &CachedLink,
+        led: &Led,
+        visitor: &Visitor<'_>,
+    ) -> Option<Arc<ClickClass>> {
+        let class = self.classifier.class_of(visitor)?;
+        if visitor.opts_out {
+            return Some(class);
+        }
+        let class = led.class(class);
+        Some(match link.alias() {
+            Some(_) => Arc::new(class.with(Dimension::Code, Some(code.as_str()))),
+            None => class,
+        })
+    }
+
     /// Counts the click of a link that was resolved at this version of the cache.
     pub(super) async fn counted(
         &self,
@@ -24,7 +43,7 @@ impl Redirect {
         visitor: &Visitor<'_>,
         led: Led,
     ) -> Result<Redirected, RedirectError> {
-        let class = led.class(visitor, self.classifier.class_of(visitor));
+        let class = self.class_of(code, &link, &led, visitor);
         let alias = link.alias().map(|alias| alias.id);
         let recording = self.recorders.record(link.click(), alias, class, version);
         match recording.await {
@@ -60,7 +79,7 @@ impl Redirect {
                 return self.granted(code, visitor, led).await;
             }
             tries += 1;
-            let class = led.class(visitor, self.classifier.class_of(visitor));
+            let class = self.class_of(code, &link, &led, visitor);
             let click = link.click();
             let (recorders, alias) = (&self.recorders, link.alias().map(|alias| alias.id));
             let recorded = if tries < TRIES {
@@ -115,7 +134,7 @@ impl Redirect {
         }
         self.check_password(code, &now, visitor).await?;
         // The code now belongs to another link: the click is counted for that link, too.
-        let class = led.class(visitor, self.classifier.class_of(visitor));
+        let class = self.class_of(code, &now, &led, visitor);
         let alias = now.alias().map(|alias| alias.id);
         let recorded = (self.recorders).record_unconditionally(now.click(), alias, class);
         let receipt = recorded.await;

@@ -31,7 +31,7 @@ impl Redirect {
             return Box::pin(self.pooled(code, visitor)).await;
         }
         let receipt = if link.options.is_limited {
-            let class = led.class(visitor, self.classifier.class_of(visitor));
+            let class = self.class_of(code, &link, &led, visitor);
             self.ask(code, &link, Wanted::Click, class).await?
         } else {
             None

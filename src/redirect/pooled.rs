@@ -120,7 +120,8 @@ impl Redirect {
         version: Option<u64>,
         visitor: &Visitor<'_>,
     ) -> Result<Option<ClickReceipt>, RedirectError> {
-        let (click, class) = (link.click(), self.classifier.class_of(visitor));
+        let click = link.click();
+        let class = self.class_of(code, link, &Led::default(), visitor);
         let alias = link.alias().map(|alias| alias.id);
         if link.options.is_limited {
             let receipt = self.ask(code, link, Wanted::Click, class).await?;

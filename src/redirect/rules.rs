@@ -89,17 +89,13 @@ impl Led {
         }
     }
 
-    /// The class of the click, with the rule; of a visitor that opts out nothing is kept.
-    pub(super) fn class(
-        &self,
-        visitor: &Visitor<'_>,
-        class: Option<Arc<ClickClass>>,
-    ) -> Option<Arc<ClickClass>> {
-        let Some(by) = self.by_rule().filter(|_| !visitor.opts_out) else {
+    /// The class of the click with the rule.
+    pub(super) fn class(&self, class: Arc<ClickClass>) -> Arc<ClickClass> {
+        let Some(by) = self.by_rule() else {
             return class;
         };
         let label = by.rules.label(by.rule.into(), by.target.into());
-        class.map(|class| Arc::new(class.with(Dimension::Rule, label)))
+        Arc::new(class.with(Dimension::Rule, label))
     }
 
     /// Whether these rules of a link, or none, led here.

@@ -105,7 +105,7 @@ pub(super) fn imported(found: &[Breakdown]) -> String {
 }
 
 impl BreakdownsView {
-    /// `found` is in the order of [`Dimension::ALL`].
+    /// `found` is in the order of [`Dimension::OF_VISITORS`].
     pub(super) fn new(
         place: &ClicksPage,
         asked: &ClicksRequest,
@@ -163,7 +163,11 @@ impl BreakdownsView {
             is_empty: total.clicks == 0,
             clicks: grouped(total.clicks),
             people: grouped(total.people),
-            tables: Dimension::ALL.into_iter().zip(found).map(table).collect(),
+            tables: Dimension::OF_VISITORS
+                .into_iter()
+                .zip(found)
+                .map(table)
+                .collect(),
         }
     }
 }
@@ -219,6 +223,7 @@ fn title(dimension: Dimension) -> &'static str {
         Dimension::Os => "System",
         Dimension::Device => "Device",
         Dimension::Rule => "Rule",
+        Dimension::Code => "Code",
         Dimension::Bot => "Bots",
     }
 }

@@ -113,7 +113,7 @@ impl ClicksQuery {
             &self.rule,
             &self.bot,
         ];
-        let given = Dimension::ALL.into_iter().zip(given);
+        let given = Dimension::OF_VISITORS.into_iter().zip(given);
         let filters = given.filter_map(|(dimension, value)| {
             let filter = filter(dimension, value.as_deref()?);
             Some(filter.map_err(|error| ApiError::invalid(error.to_string())))

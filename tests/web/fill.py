@@ -69,7 +69,7 @@ def visitors_of(chance: random.Random, database: sqlite3.Connection, link: int, 
         sums.update((interval, (referrer, country, *agent)) for referrer, country, agent in visitors)
     columns = "referrer, country, browser, os, device, bot"
     database.executemany(
-        f"INSERT OR IGNORE INTO click_classes ({columns}, rule) VALUES (?, ?, ?, ?, ?, ?, '')", {values for _, values in sums})
+        f"INSERT OR IGNORE INTO click_classes ({columns}, rule, code) VALUES (?, ?, ?, ?, ?, ?, '', '')", {values for _, values in sums})
     ids = {tuple(values): number for number, *values in database.execute(f"SELECT id, {columns} FROM click_classes")}
     bots_ids = {number for values, number in ids.items() if values[-1] == "true"}
     of_owner = days.setdefault(owner, Counter())

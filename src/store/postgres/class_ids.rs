@@ -12,26 +12,38 @@ use crate::store::summing::{ClassIds, ClassesById, class, columns};
 const MAX_REMEMBERED: usize = 65_536;
 
 /// `id` and the values.
-type ClassRow = (i32, String, String, String, String, String, String, String);
+type ClassRow = (
+    i32,
+    String,
+    String,
+    String,
+    String,
+    String,
+    String,
+    String,
+    String,
+);
 
 /// One by one: a plan that was made while classes were few would read all of them.
 const KNOWN: &str = "SELECT class.* FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
-        $7::text[]) AS asked (referrer, country, browser, os, device, rule, bot)
+        $7::text[], $8::text[]) AS asked (referrer, country, browser, os, device, rule, code, bot)
     CROSS JOIN LATERAL (
-        SELECT id, known.referrer, known.country, known.browser, known.os, known.device, known.rule, known.bot FROM click_classes AS known
+        SELECT id, known.referrer, known.country, known.browser, known.os, known.device, known.rule, known.code,
+            known.bot FROM click_classes AS known
         WHERE known.referrer = asked.referrer AND known.country = asked.country AND known.browser = asked.browser
-          AND known.os = asked.os AND known.device = asked.device AND known.rule = asked.rule AND known.bot = asked.bot LIMIT 1
+          AND known.os = asked.os AND known.device = asked.device AND known.rule = asked.rule
+          AND known.code = asked.code AND known.bot = asked.bot LIMIT 1
     ) AS class";
 
 /// In the order of the classes, so that two writers of the same classes do not wait for each other in a circle.
-const NEW: &str = "INSERT INTO click_classes (referrer, country, browser, os, device, rule, bot)
-    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
-    WHERE (SELECT coalesce(max(id), 0) FROM click_classes) < $8
-    ON CONFLICT DO NOTHING RETURNING id, referrer, country, browser, os, device, rule, bot";
+const NEW: &str = "INSERT INTO click_classes (referrer, country, browser, os, device, rule, code, bot)
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+    WHERE (SELECT coalesce(max(id), 0) FROM click_classes) < $9
+    ON CONFLICT DO NOTHING RETURNING id, referrer, country, browser, os, device, rule, code, bot";
 
 const BY_ID: &str = "SELECT class.* FROM unnest($1::integer[]) AS asked (id)
     CROSS JOIN LATERAL (
-        SELECT known.id, referrer, country, browser, os, device, rule, bot FROM click_classes AS known WHERE known.id = asked.id LIMIT 1
+        SELECT known.id, referrer, country, browser, os, device, rule, code, bot FROM click_classes AS known WHERE known.id = asked.id LIMIT 1
     ) AS class";
 
 /// Numbers that were read. A number that is committed stays, unless the server crashes, or another one takes its place: a merge need not be
@@ -196,9 +208,9 @@ async fn by_values(
 }
 
 fn numbered(row: ClassRow) -> (i32, Arc<ClickClass>) {
-    let (id, referrer, country, browser, os, device, rule, bot) = row;
+    let (id, referrer, country, browser, os, device, rule, code, bot) = row;
     let values = [
-        &*referrer, &*country, &*browser, &*os, &*device, &*rule, &*bot,
+        &*referrer, &*country, &*browser, &*os, &*device, &*rule, &*code, &*bot,
     ];
     (id, Arc::new(class(values)))
 }

@@ -23,18 +23,18 @@ const DAYS_PER_STEP: u32 = 100;
 /// filters, and how many rows.
 const OF_VALUES: &str = "WITH of_values AS (
         SELECT CASE $3 WHEN 0 THEN referrer WHEN 1 THEN country WHEN 2 THEN browser WHEN 3 THEN os WHEN 4 THEN device
-            WHEN 5 THEN rule ELSE bot END AS value,
+            WHEN 5 THEN rule WHEN 6 THEN code ELSE bot END AS value,
             sum(n)::bigint AS clicks, coalesce(sum(n) FILTER (WHERE bot = 'true'), 0)::bigint AS bots
         FROM unnest($1::integer[], $2::bigint[]) AS sums (class_id, n)
         CROSS JOIN LATERAL (SELECT * FROM click_classes WHERE id = sums.class_id LIMIT 1) AS class
         WHERE ($4::text IS NULL OR referrer = $4) AND ($5::text IS NULL OR country = $5)
           AND ($6::text IS NULL OR browser = $6) AND ($7::text IS NULL OR os = $7)
           AND ($8::text IS NULL OR device = $8) AND ($9::text IS NULL OR rule = $9)
-          AND ($10::text IS NULL OR bot = $10)
+          AND ($10::text IS NULL OR code = $10) AND ($11::text IS NULL OR bot = $11)
         GROUP BY 1 HAVING sum(n) > 0
     )
     SELECT value, clicks, bots, sum(clicks) OVER ()::bigint, sum(bots) OVER ()::bigint FROM of_values
-    ORDER BY value IN ('', 'other', 'imported') DESC, clicks DESC, value COLLATE \"C\" LIMIT $11";
+    ORDER BY value IN ('', 'other', 'imported') DESC, clicks DESC, value COLLATE \"C\" LIMIT $12";
 
 /// Rows of days of these links or this account, looked up one by one: the planner does not know how few days there are: with the sums of quarters that have left them, and whether these are kept, or, without
 /// the sums, such quarters. Bound are: the first and the last day, and the days of which only a part is asked for.

@@ -11,18 +11,29 @@ use crate::store::details::MAX_CLASSES;
 use crate::store::summing::{ClassIds, ClassesById, class, columns};
 
 /// `id` and the values.
-pub(super) type ClassRow = (i32, String, String, String, String, String, String, String);
+pub(super) type ClassRow = (
+    i32,
+    String,
+    String,
+    String,
+    String,
+    String,
+    String,
+    String,
+    String,
+);
 
 const KNOWN_CLASSES: &str = in_one_row!(
-    "id, referrer, country, browser, os, device, rule, bot",
-    "SELECT id, referrer, country, browser, os, device, rule, bot FROM click_classes
-     WHERE (referrer, country, browser, os, device, rule, bot) IN (
-         SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6 FROM json_each(?1))"
+    "id, referrer, country, browser, os, device, rule, code, bot",
+    "SELECT id, referrer, country, browser, os, device, rule, code, bot FROM click_classes
+     WHERE (referrer, country, browser, os, device, rule, code, bot) IN (
+         SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+             value ->> 7 FROM json_each(?1))"
 );
 
 const BY_ID: &str = in_one_row!(
-    "id, referrer, country, browser, os, device, rule, bot",
-    "SELECT id, referrer, country, browser, os, device, rule, bot FROM click_classes WHERE id IN (SELECT value FROM json_each(?1))"
+    "id, referrer, country, browser, os, device, rule, code, bot",
+    "SELECT id, referrer, country, browser, os, device, rule, code, bot FROM click_classes WHERE id IN (SELECT value FROM json_each(?1))"
 );
 
 /// The numbers of those classes that have one.
@@ -32,8 +43,10 @@ pub(super) async fn known_classes(
 ) -> Result<ClassIds, sqlx::Error> {
     let asked: Vec<_> = classes.iter().map(|class| columns(class)).collect();
     let found: Vec<ClassRow> = read(reader, KNOWN_CLASSES, &json!(asked).to_string()).await?;
-    let with_id = |(id, referrer, country, browser, os, device, rule, bot): ClassRow| {
-        let class = class([&referrer, &country, &browser, &os, &device, &rule, &bot]);
+    let with_id = |(id, referrer, country, browser, os, device, rule, code, bot): ClassRow| {
+        let class = class([
+            &referrer, &country, &browser, &os, &device, &rule, &code, &bot,
+        ]);
         (Arc::new(class), id)
     };
     Ok(found.into_iter().map(with_id).collect())
@@ -45,8 +58,10 @@ pub(super) async fn classes(
     ids: &[i32],
 ) -> Result<ClassesById, sqlx::Error> {
     let found: Vec<ClassRow> = read(reader, BY_ID, &json!(ids).to_string()).await?;
-    let numbered = |(id, referrer, country, browser, os, device, rule, bot): ClassRow| {
-        let class = class([&referrer, &country, &browser, &os, &device, &rule, &bot]);
+    let numbered = |(id, referrer, country, browser, os, device, rule, code, bot): ClassRow| {
+        let class = class([
+            &referrer, &country, &browser, &os, &device, &rule, &code, &bot,
+        ]);
         (id, Arc::new(class))
     };
     Ok(found.into_iter().map(numbered).collect())
@@ -64,8 +79,8 @@ pub(super) async fn new_classes(
     let (mut ids, mut rows) = (ClassIds::default(), Vec::new());
     for (id, new) in (newest + 1..=MAX_CLASSES).zip(classes) {
         ids.insert(Arc::clone(new), id);
-        let [referrer, country, browser, os, device, rule, bot] = columns(new);
-        rows.push((id, referrer, country, browser, os, device, rule, bot));
+        let [referrer, country, browser, os, device, rule, code, bot] = columns(new);
+        rows.push((id, referrer, country, browser, os, device, rule, code, bot));
     }
     Ok((ids, rows))
 }

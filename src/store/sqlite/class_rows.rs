@@ -58,9 +58,9 @@ pub(super) struct ClassRows {
 /// In one message to the connection's thread, with the first of the days: each message is two switches of threads. Values are bound one
 /// after the other, through all of the statements.
 const ADD: &str = concat!(
-    "INSERT INTO click_classes (id, referrer, country, browser, os, device, rule, bot)
+    "INSERT INTO click_classes (id, referrer, country, browser, os, device, rule, code, bot)
      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
-         value ->> 7 FROM json_each(?);
+         value ->> 7, value ->> 8 FROM json_each(?);
      DELETE FROM click_detail_growth WHERE at < ?;
      INSERT INTO click_detail_growth SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true
      ON CONFLICT (at) DO UPDATE SET new_rows = new_rows + excluded.new_rows;

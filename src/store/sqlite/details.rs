@@ -18,17 +18,17 @@ use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, St
 const OF_VALUES: &str = "
     WITH of_values AS (
         SELECT CASE ?2 WHEN 0 THEN referrer WHEN 1 THEN country WHEN 2 THEN browser WHEN 3 THEN os WHEN 4 THEN device
-            WHEN 5 THEN rule ELSE bot END AS value,
+            WHEN 5 THEN rule WHEN 6 THEN code ELSE bot END AS value,
             sum(sums.value) AS clicks, coalesce(sum(sums.value) FILTER (WHERE bot = 'true'), 0) AS bots
         FROM json_each(?1) AS sums CROSS JOIN click_classes ON click_classes.id = CAST(sums.key AS INTEGER)
         WHERE (?3 IS NULL OR referrer = ?3) AND (?4 IS NULL OR country = ?4)
           AND (?5 IS NULL OR browser = ?5) AND (?6 IS NULL OR os = ?6)
           AND (?7 IS NULL OR device = ?7) AND (?8 IS NULL OR rule = ?8)
-          AND (?9 IS NULL OR bot = ?9)
+          AND (?9 IS NULL OR code = ?9) AND (?10 IS NULL OR bot = ?10)
         GROUP BY 1 HAVING sum(sums.value) > 0
     )
     SELECT value, clicks, bots, sum(clicks) OVER (), sum(bots) OVER () FROM of_values
-    ORDER BY value IN ('', 'other', 'imported') DESC, clicks DESC, value LIMIT ?10";
+    ORDER BY value IN ('', 'other', 'imported') DESC, clicks DESC, value LIMIT ?11";
 
 /// Rows of days of these links or this account: with the sums of quarters that have left them, and whether these are kept, or, without
 /// the sums, such quarters. Bound are: the first and the last day, whose, and the days of which only a part is asked for.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::passwords::{PASSWORD, TARGET, is_redirected, locked, posted};
 use super::{make, patch};
-use crate::support::{App, Response, both_modes};
+use crate::support::{App, Response, both_modes, eventually};
 
 const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.1 Mobile/15E148 Safari/604.1";
 const DESK: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
@@ -37,6 +37,30 @@ fn to(path: &str) -> (u16, String) {
 }
 
 both_modes! {
+    async fn visitors_by_an_alias_are_told_from_those_by_the_own_code(app) {
+        let token = app.register().await;
+        let link = json!({"target_url": TARGET, "aliases": ["poster"], "custom_code": "flyer"});
+        assert_eq!(make(app, &token, &link).await.status, 200);
+        for (path, agent) in [("/poster", PHONE), ("/poster", PHONE), ("/poster", DESK), ("/flyer", DESK)] {
+            assert_eq!(visit(app, path, agent).await.0, 302);
+        }
+        let rows = async |path: &str, query: &str| {
+            let found = app.get_as(&token, &format!("/urls/{path}/stats/breakdown?{query}")).await.json();
+            let row = |row: &Value| json!([row["value"], row["clicks"], row["people"]]);
+            found["rows"].as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+        };
+        eventually("all visitors are in the breakdowns", async || {
+            rows("flyer", "by=device").await == [json!(["desktop", 2, 2]), json!(["phone", 2, 2])]
+        })
+        .await;
+        assert_eq!(rows("flyer", "by=device&code=poster").await, [json!(["phone", 2, 2]), json!(["desktop", 1, 1])]);
+        assert_eq!(rows("poster", "by=device&code=flyer").await, [json!(["desktop", 1, 1])]);
+        assert_eq!(rows("flyer", "by=code&device=desktop").await, [json!(["flyer", 1, 1]), json!(["poster", 1, 1])]);
+        assert_eq!(rows("flyer", "by=device&code=else").await, [json!(null); 0]);
+        let refused = app.get_as(&token, "/urls/my/breakdown?code=poster").await;
+        refused.is_error(422, "code: is for a single link, as /urls/spring/stats/breakdown?code=spring");
+    }
+
     async fn the_password_of_a_link_opens_each_of_its_codes(app) {
         let token = app.register().await;
         let code = locked(app, &token, &json!({"aliases": ["other-door"]})).await;
