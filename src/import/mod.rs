@@ -5,14 +5,17 @@
 //! | `encoding` | which characters the bytes of a file stand for |
 //! | `file`, `table`, `quotes`, `json`, `pages`, `meter` | read a file entry by entry, in bounded memory |
 //! | `record`, `reading`, `link`, `note` | turn an entry into a link |
-//! | `source`, `format`, and one file for each format | the names and values of each service |
+//! | `source`, `format`, `elsewhere`, and one file for each format | the names and values of each service |
 //! | `spreadsheet` | cells that no spreadsheet takes for a formula |
 
 mod bitly;
 mod chhoto;
+mod dub;
+mod elsewhere;
 mod encoding;
 mod entry;
 mod file;
+mod firebase;
 mod format;
 mod json;
 mod kutt;
@@ -21,16 +24,21 @@ mod meter;
 mod note;
 mod own;
 mod pages;
+mod polr;
 mod quotes;
 mod reading;
+mod rebrandly;
 mod record;
 mod shlink;
 mod shlink_rules;
+mod shortio;
+mod sink;
 mod source;
 mod spreadsheet;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tinyurl;
 mod yourls;
 
 pub use encoding::Encoding;

@@ -10,6 +10,10 @@ use crate::domain::{
 };
 use crate::wire::{DocumentKind, LinkFields, RulesJson, SecretText, Value};
 
+/// Microseconds of the units in which other services have moments.
+pub(super) const MICROS_PER_SECOND: i64 = 1_000_000;
+pub(super) const MICROS_PER_MILLISECOND: i64 = 1_000;
+
 /// An entry as a link.
 #[derive(Debug)]
 pub struct ReadLink {
@@ -284,6 +288,27 @@ impl<'a> Reading<'a> {
         self.take(column, names, |record, names| {
             record.time(names, needs_zone)
         })
+    }
+
+    /// The end of a link as a number of such units since 1970; 0 is no end.
+    pub(super) fn set_end(&mut self, names: &[&'static str], micros_per_unit: i64) {
+        let units = self.number("expires_at", names, 0);
+        let Some(units) = units.filter(|units| *units > 0) else {
+            return;
+        };
+        let micros = i64::try_from(units).ok();
+        let micros = micros.and_then(|units| units.checked_mul(micros_per_unit));
+        if let Some(end) = micros.and_then(Timestamp::from_micros) {
+            self.link.fields.expires_at = FieldEdit::Set(end);
+        } else {
+            self.keep("expires_at", names);
+            let unit = if micros_per_unit == MICROS_PER_SECOND {
+                "seconds"
+            } else {
+                "milliseconds"
+            };
+            self.refuse(format!("{}: must be a time in {unit} since 1970", names[0]));
+        }
     }
 
     pub(super) fn words(

@@ -204,9 +204,11 @@ impl Record {
                 )
             }
             Value::Array(values) => {
-                let words = values
-                    .iter()
-                    .map(|value| value.as_str().ok_or_else(refused));
+                // Some services have objects with a name.
+                let words = values.iter().map(|value| {
+                    let name = value.as_str().or_else(|| value["name"].as_str());
+                    name.ok_or_else(refused)
+                });
                 words.collect::<Result<_, _>>()?
             }
             _ => return Err(refused()),

@@ -3,7 +3,10 @@
 use clap::ValueEnum;
 
 use super::format::Format;
-use super::{bitly, chhoto, kutt, own, shlink, yourls};
+use super::{
+    bitly, chhoto, dub, firebase, kutt, own, polr, rebrandly, shlink, shortio, sink, tinyurl,
+    yourls,
+};
 
 /// Which service wrote the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -20,6 +23,21 @@ pub enum Source {
     Bitly,
     /// Chhoto URL: JSON of its API (GET /api/all).
     Chhoto,
+    /// Dub: JSON of its API (GET /links), or CSV.
+    Dub,
+    /// Sink: JSON, as its page of migration writes it.
+    Sink,
+    /// Short.io: JSON of its API (GET /api/links), or CSV with its names.
+    Shortio,
+    /// Rebrandly: JSON of its API (GET /v1/links), or CSV with its names.
+    Rebrandly,
+    /// Polr: its table of links as CSV; a secret ending becomes a password.
+    Polr,
+    /// TinyURL: JSON of its API (GET /urls/available), or CSV with its names.
+    #[value(name = "tinyurl")]
+    TinyUrl,
+    /// Firebase Dynamic Links: a table with short links and long links.
+    Firebase,
     /// A table of your own, with columns named as in `shunt export`; only `target_url` is required.
     Csv,
 }
@@ -35,6 +53,13 @@ impl Source {
             Self::Shlink => &shlink::FORMAT,
             Self::Bitly => &bitly::FORMAT,
             Self::Chhoto => &chhoto::FORMAT,
+            Self::Dub => &dub::FORMAT,
+            Self::Sink => &sink::FORMAT,
+            Self::Shortio => &shortio::FORMAT,
+            Self::Rebrandly => &rebrandly::FORMAT,
+            Self::Polr => &polr::FORMAT,
+            Self::TinyUrl => &tinyurl::FORMAT,
+            Self::Firebase => &firebase::FORMAT,
             Self::Csv => &own::TABLE,
         }
     }

@@ -8,6 +8,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use clap::ValueEnum as _;
 use serde::Deserialize;
 
 use super::documents::{ExportForm, LinkDocuments};
@@ -38,7 +39,7 @@ struct ImportPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     table: &'a str,
-    sources: [(&'static str, &'static str); 6],
+    sources: [(&'static str, &'static str); 13],
     from: &'a str,
     fault: Option<String>,
     /// Whether links were made, as opposed to looked at.
@@ -50,13 +51,20 @@ struct ImportPage<'a> {
 }
 
 /// The services whose files are read: the value of the field, and the name.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 13] = [
     ("csv", "A table or an export of shunt"),
     ("kutt", "Kutt"),
     ("yourls", "YOURLS"),
     ("shlink", "Shlink"),
     ("bitly", "Bitly"),
     ("chhoto", "Chhoto URL"),
+    ("dub", "Dub"),
+    ("sink", "Sink"),
+    ("shortio", "Short.io"),
+    ("rebrandly", "Rebrandly"),
+    ("polr", "Polr"),
+    ("tinyurl", "TinyURL"),
+    ("firebase", "Firebase Dynamic Links"),
 ];
 
 /// A link of the file.
@@ -99,15 +107,9 @@ impl ReadTable {
     /// # Errors
     /// 422 if the file is invalid, or has no links or too many.
     fn of(table: &str, from: &str, service: &LinkService) -> Result<Self, ApiError> {
-        let source = match from {
-            "kutt" => Source::Kutt,
-            "yourls" => Source::Yourls,
-            "shlink" => Source::Shlink,
-            "bitly" => Source::Bitly,
-            "chhoto" => Source::Chhoto,
-            "" | "csv" => Source::Csv,
-            _ => return Err(ApiError::invalid("from: is not known here")),
-        };
+        let source = if from.is_empty() { "csv" } else { from };
+        let source = Source::from_str(source, false);
+        let source = source.map_err(|_| ApiError::invalid("from: is not known here"))?;
         let mut taker = Taker {
             service,
             links: Vec::new(),

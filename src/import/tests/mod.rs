@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use clap::ValueEnum as _;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -15,21 +16,12 @@ use super::spreadsheet::guarded;
 use crate::domain::{FieldEdit, MaxClicks, OwnHost, StartingClicks, Timestamp};
 use crate::wire::{DocumentKind, Value as FieldValue};
 
+mod elsewhere;
 mod left_behind;
 mod tables;
 mod written;
 
 use written::{kept, object, row};
-
-const ALL: [Source; 7] = [
-    Source::Shunt,
-    Source::Kutt,
-    Source::Yourls,
-    Source::Shlink,
-    Source::Bitly,
-    Source::Chhoto,
-    Source::Csv,
-];
 
 type Read = Vec<(u64, Result<ImportedLink, String>)>;
 
@@ -161,14 +153,14 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_or_refused(source in proptest::sample::select(ALL.to_vec()), file: Vec<u8>) {
+    fn any_bytes_are_read_or_refused(source in proptest::sample::select(Source::value_variants()), file: Vec<u8>) {
         let (entries, fault) = read(source, &file);
         prop_assert!(fault.is_some() || !file.is_empty());
         prop_assert!(entries.iter().all(|(line, _)| *line >= 1));
     }
 
     #[test]
-    fn any_json_is_read_or_refused(source in proptest::sample::select(ALL.to_vec()), file in any_json()) {
+    fn any_json_is_read_or_refused(source in proptest::sample::select(Source::value_variants()), file in any_json()) {
         let text = file.to_string();
         read(source, text.as_bytes());
         // Cut off anywhere.
@@ -178,7 +170,7 @@ proptest! {
 
     #[test]
     fn any_table_is_read_or_refused(
-        source in proptest::sample::select(ALL.to_vec()),
+        source in proptest::sample::select(Source::value_variants()),
         link in link(),
         rows in "[a-z0-9,;\"'\\n\\t=é\\x00-]{0,80}",
     ) {
@@ -190,7 +182,7 @@ proptest! {
 
     #[test]
     fn a_link_in_a_table_is_read_back_with_every_separator_and_encoding(
-        source in proptest::sample::select(ALL.to_vec()),
+        source in proptest::sample::select(Source::value_variants()),
         link in link(),
         delimiter in proptest::sample::select(vec![b',', b';', b'\t']),
         is_wide in any::<bool>(),
@@ -216,7 +208,7 @@ proptest! {
 
     #[test]
     fn a_link_in_json_is_read_back(
-        source in proptest::sample::select(ALL.to_vec()),
+        source in proptest::sample::select(Source::value_variants()),
         link in link(),
         wrapped in 0..4,
     ) {

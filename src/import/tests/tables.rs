@@ -2,7 +2,8 @@
 
 use super::super::link::ImportedLink;
 use super::super::own::columns;
-use super::{ALL, Read, Source, read, read_whole};
+use super::{Read, Source, read, read_whole};
+use clap::ValueEnum as _;
 
 fn table(rows: &str) -> (Read, Option<String>) {
     read(Source::Csv, rows.as_bytes())
@@ -230,7 +231,7 @@ fn a_row_that_is_no_text_is_kept_as_it_is() {
 fn a_list_of_refused_rows_is_read_as_such_whatever_service_is_named() {
     let list =
         b"line,reason,target_url,short_code,title\n2,is taken,https://a.example,abcd,'=1+1\n";
-    for source in ALL {
+    for source in Source::value_variants().iter().copied() {
         let (links, fault) = read(source, list);
         assert_eq!(fault, None, "{source:?}");
         let link = links[0].1.as_ref().unwrap();

@@ -64,6 +64,60 @@ pub(super) fn row(source: Source, link: &ImportedLink) -> Vec<(&'static str, Str
             ("Tags", link.tags().join("|")),
             ("Total Clicks", clicks),
         ],
+        Source::Dub => vec![
+            ("Short link", format!("https://dub.sh/{code}")),
+            ("Destination URL", target),
+            ("Title", title),
+            ("Tags", link.tags().join(",")),
+            ("Clicks", clicks),
+            (
+                "Expires at",
+                end.map_or_else(String::new, Timestamp::to_string),
+            ),
+        ],
+        Source::Sink => vec![
+            ("slug", code),
+            ("url", target),
+            ("title", title),
+            ("clicks", clicks),
+        ],
+        Source::Shortio => vec![
+            ("Short URL", format!("https://s.test/{code}")),
+            ("Original URL", target),
+            ("Title", title),
+            ("Tags", link.tags().join(",")),
+            ("Clicks", clicks),
+        ],
+        Source::Rebrandly => vec![
+            ("Slashtag", code),
+            ("Destination URL", target),
+            ("Title", title),
+            ("Clicks", clicks),
+        ],
+        Source::Polr => vec![
+            ("short_url", code),
+            ("long_url", target),
+            ("ip", "192.0.2.7".into()),
+            ("clicks", clicks),
+            ("secret_key", String::new()),
+            (
+                "is_disabled",
+                if is_active(link) { "0" } else { "1" }.into(),
+            ),
+        ],
+        Source::TinyUrl => vec![
+            ("alias", code.clone()),
+            ("tiny_url", format!("https://tinyurl.com/{code}")),
+            ("url", target),
+            ("description", title),
+            ("hits", clicks),
+        ],
+        Source::Firebase => vec![
+            ("Link name", title),
+            ("Short link", format!("https://example.page.link/{code}")),
+            ("Long link", target),
+            ("Clicks", clicks),
+        ],
         Source::Chhoto => vec![
             ("shortlink", code),
             ("longlink", target),
@@ -111,7 +165,19 @@ pub(super) fn object(source: Source, link: &ImportedLink) -> Value {
             "shortlink": code, "longlink": target, "hits": clicks, "notes": title,
             "expiry_time": end.map_or(0, |end| end.unix_seconds()),
         }),
-        Source::Shunt | Source::Csv | Source::Yourls => {
+        Source::Dub => json!({
+            "key": code, "url": target, "title": title, "clicks": clicks, "expiresAt": end,
+            "tags": tags.iter().map(|tag| json!({ "id": "tag_1", "name": tag })).collect::<Vec<_>>(),
+        }),
+        Source::Shunt
+        | Source::Csv
+        | Source::Yourls
+        | Source::Sink
+        | Source::Shortio
+        | Source::Rebrandly
+        | Source::Polr
+        | Source::TinyUrl
+        | Source::Firebase => {
             let row = row(source, link).into_iter();
             row.map(|(name, cell)| (name.to_owned(), cell.into()))
                 .collect::<serde_json::Map<_, _>>()
@@ -129,15 +195,28 @@ pub(super) fn kept(source: Source, is_json: bool, link: &ImportedLink) -> Import
     let mut kept = ImportedLink::default();
     kept.fields.target_url = given.target_url;
     kept.fields.custom_code = given.custom_code;
-    kept.fields.title = given.title;
+    if source != Source::Polr {
+        kept.fields.title = given.title;
+    }
     kept.fields.clicks = given.clicks;
-    if matches!(source, Source::Shlink | Source::Bitly) {
+    if matches!(
+        source,
+        Source::Shlink | Source::Bitly | Source::Dub | Source::Shortio
+    ) {
         kept.fields.tags = given.tags;
     }
-    if matches!(source, Source::Kutt | Source::Chhoto) || (source == Source::Shlink && is_json) {
+    if matches!(source, Source::Kutt | Source::Chhoto | Source::Dub)
+        || (source == Source::Shlink && is_json)
+    {
         kept.fields.expires_at = given.expires_at;
     }
-    if source == Source::Kutt {
+    if source == Source::TinyUrl {
+        kept.fields.is_active = FieldEdit::Set(true);
+    }
+    if source == Source::Dub {
+        kept.fields.forward_query = FieldEdit::Set(true);
+    }
+    if matches!(source, Source::Kutt | Source::Polr) {
         kept.fields.is_active = given.is_active;
     }
     if source == Source::Shlink {

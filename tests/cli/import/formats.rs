@@ -117,6 +117,37 @@ fn chhoto() {
 }
 
 #[test]
+fn dub() {
+    let numbers = json!({ "imported": 1, "clicks": 42 });
+    comes_to(
+        "dub.json",
+        "dub",
+        &numbers,
+        &[(10, &format!("key: {SHAPE}"))],
+    );
+}
+
+#[test]
+fn sink() {
+    comes_to(
+        "sink.json",
+        "sink",
+        &json!({ "imported": 2, "clicks": 0 }),
+        &[],
+    );
+}
+
+#[test]
+fn polr() {
+    comes_to(
+        "polr.csv",
+        "polr",
+        &json!({ "imported": 3, "clicks": 21 }),
+        &[],
+    );
+}
+
+#[test]
 fn a_table_of_ones_own() {
     comes_to(
         "own.csv",

@@ -64,7 +64,7 @@ pub fn fast_path(received: &[u8]) {
     assert!(matches!(parse(head, MAX_HEAD), Head::Redirect(again) if again == request));
     assert_eq!(request_target::encoded(head), head);
     let agents: Vec<_> = header_values(head, "user-agent");
-    assert_eq!(agents.first().copied(), request.agent);
+    assert_eq!(agents.first().copied(), request.visitor.agent);
     let next = b"GET /the-next-request HTTP/1.1\r\nHost: sho.rt\r\n\r\n";
     let seen = read_by_hyper([head, next].concat());
     assert_eq!(seen.len(), 2, "hyper reads another number of requests");

@@ -3,20 +3,12 @@
 use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 
+use clap::ValueEnum as _;
 use crate::domain::FieldEdit;
 use crate::import::{
     Encoding, ImportedLink, ReadLink, Source, TakesLinks, columns, guarded, read_file,
 };
 
-const SOURCES: [Source; 7] = [
-    Source::Shunt,
-    Source::Kutt,
-    Source::Yourls,
-    Source::Shlink,
-    Source::Bitly,
-    Source::Chhoto,
-    Source::Csv,
-];
 
 #[derive(Default)]
 struct Taker(Vec<ReadLink>);
@@ -85,7 +77,8 @@ fn import(data: &[u8], start: &[u8]) {
     let Some((first, rest)) = data.split_first() else {
         return;
     };
-    let source = SOURCES[usize::from(*first) % SOURCES.len()];
+    let sources = Source::value_variants();
+    let source = sources[usize::from(*first) % sources.len()];
     let file = [start, rest].concat();
     let encoding = Encoding::of(&mut &*file).expect("bytes are read");
     let (links, broken) = read(source, Cursor::new(&file), encoding);

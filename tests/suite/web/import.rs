@@ -44,7 +44,7 @@ both_modes! {
         let mut browser = Browser::new(app);
         browser.sign_up().await;
         let page = browser.get("/app/import").await.text;
-        for service in ["table", "Kutt", "YOURLS", "Shlink", "Bitly", "Chhoto"] {
+        for service in ["table", "Kutt", "YOURLS", "Shlink", "Bitly", "Chhoto", "Dub", "Sink", "Short.io", "Rebrandly", "Polr", "TinyURL", "Firebase"] {
             assert!(page.contains(service), "{service}: {page}");
         }
         let unique = crate::support::unique();
