@@ -123,7 +123,7 @@ fn dub() {
         "dub.json",
         "dub",
         &numbers,
-        &[(10, &format!("key: {SHAPE}"))],
+        &[(9, &format!("key: {SHAPE}"))],
     );
 }
 
