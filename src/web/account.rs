@@ -97,6 +97,7 @@ impl From<ApiKey> for ShownKey {
             scope: match key.scope {
                 Scope::Read => "read",
                 Scope::Write => "read and write",
+                Scope::Create => "only create links",
             },
             ends: key.expires_at.map(Timestamp::date).unwrap_or_default(),
             used: key.last_used_on.unwrap_or_default(),
