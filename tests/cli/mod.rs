@@ -1,6 +1,7 @@
 //! The command line as people and scripts use it: the program against a running service.
 
 mod accounts;
+mod api_keys;
 mod client;
 mod files;
 mod import;

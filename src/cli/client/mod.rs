@@ -46,9 +46,10 @@ pub(super) enum Command {
     /// Log in: get a token and keep it.
     ///
     /// The password is asked for, or read from standard input if that is not a terminal. The token is kept in
-    /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service.
+    /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service. With `--key` an API key is
+    /// asked for, or read, and kept instead. Scripts may give a key in `SHUNT_KEY`, which wins over what is kept.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
-    Login(account::AccountArgs),
+    Login(account::LogInArgs),
     /// Log out: delete the token on this machine.
     ///
     /// The token itself stays valid until it expires; with `--everywhere`, all tokens of the account are revoked at once.
