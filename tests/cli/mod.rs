@@ -6,6 +6,7 @@ mod client;
 mod files;
 mod import;
 mod links;
+mod mcp;
 mod messages;
 mod operators;
 mod passwords;
