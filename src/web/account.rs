@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::form::{Fault, Form};
 use super::page::{Frame, Site, minute, own_page, refused_page, see_other};
+use super::prefilled::bookmarklet;
 use super::questions::ask_for_account;
 use super::session::{self, SignedIn};
 use crate::abuse::Abuse;
@@ -24,6 +25,7 @@ struct AccountPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     email: &'a str,
+    bookmarklet: String,
     /// Whether sessions and keys could be read.
     has_lists: bool,
     sessions: Vec<ShownSession>,
@@ -167,6 +169,7 @@ pub(super) async fn page(
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
         email: signed_in.user.email.as_str(),
+        bookmarklet: bookmarklet(site),
         has_lists,
         sessions: sessions.collect(),
         said,
