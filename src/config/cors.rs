@@ -12,7 +12,7 @@ type Origins = Vec<Origin>;
 #[derive(Args, Clone, Debug)]
 pub struct CorsSettings {
     /// Origins whose pages may use `/urls/*`, `/api/v2/*` and `/rest/*` in a browser, separated by commas, such as
-    /// https://tools.example.org. Unset: no other origin.
+    /// `https://tools.example.org`. Unset: no other origin.
     ///
     /// Pages need an API key or a token of their own: no cookie is a log-in there.
     #[arg(long, env = "CORS_ORIGINS", value_name = "ORIGINS")]

@@ -11,7 +11,7 @@
 //! | `own_path` | the page to which a client asks to be redirected: a page of the account, and never elsewhere |
 //! | `opened_at` | the address of a page at which its forms fail |
 //! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
-//! | `prefilled`, `sharing` | the form filled by its address, and the bookmarklet; ShareX and the manifest |
+//! | `prefilled`, `sharing` | the form filled by its address, and the bookmarklet; `ShareX` and the manifest |
 //! | `questions` | what is asked before a link, a key, a session or the account is gone |
 //! | `admin/` | pages for administrators, below `/app/admin` |
 //! | `documents` | what an import and an export need of the API |

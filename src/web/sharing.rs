@@ -1,4 +1,4 @@
-//! Links from elsewhere: a custom uploader of ShareX, and the manifest by which phones and computers share addresses with the
+//! Links from elsewhere: a custom uploader of `ShareX`, and the manifest by which phones and computers share addresses with the
 //! service.
 
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(super) async fn manifest(State(site): State<Site>) -> Response {
     (headers, format!("{manifest:#}\n")).into_response()
 }
 
-/// Makes a key that only creates links, and a file with it that ShareX opens. The key is in no page.
+/// Makes a key that only creates links, and a file with it that `ShareX` opens. The key is in no page.
 pub(super) async fn share_x(
     State(accounts): State<Arc<Accounts>>,
     State(site): State<Site>,
@@ -71,7 +71,7 @@ pub(super) async fn share_x(
     }
 }
 
-/// A custom uploader of ShareX, from version 14 on.
+/// A custom uploader of `ShareX`, from version 14 on.
 fn file(base_url: &str, key: &str) -> Response {
     let uploader = json!({
         "Version": "14.1.0",

@@ -8,10 +8,8 @@ const TARGET: &str = "https://example.org/a";
 
 /// The answers to messages.
 fn answers(person: &Person, messages: &[Value]) -> Vec<Value> {
-    let input: String = messages
-        .iter()
-        .map(|message| format!("{message}\n"))
-        .collect();
+    let lines: Vec<_> = messages.iter().map(Value::to_string).collect();
+    let input = lines.join("\n");
     let out = person.runs_with_input(&["mcp"], &input).succeeds();
     out.lines()
         .map(|line| serde_json::from_str(line).unwrap())

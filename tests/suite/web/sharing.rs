@@ -1,4 +1,4 @@
-//! Links from elsewhere: the filled form, the bookmarklet, ShareX, and the manifest.
+//! Links from elsewhere: the filled form, the bookmarklet, `ShareX`, and the manifest.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ both_modes! {
         let fields = [("email", email.as_str()), ("password", "correct horse"), ("next", &next)];
         let signed_in = browser.send(&path, "/app/login", &fields).await;
         assert_eq!(signed_in.status, 303, "{signed_in:?}");
-        let page = browser.get(&signed_in.header("location").to_owned()).await.text;
+        let page = browser.get(signed_in.header("location")).await.text;
         assert!(has(&page, "custom_code", "spring-sale") && has(&page, "tags", "print, spring"), "{page}");
     }
 
