@@ -85,7 +85,7 @@ CREATE TABLE api_keys (
     user_id      bigint  NOT NULL REFERENCES users (id) ON DELETE CASCADE,
     hash         bytea   NOT NULL,
     name         text    NOT NULL,
-    may_write    boolean NOT NULL,
+    scope        text    NOT NULL CHECK (scope IN ('read', 'write', 'create')),
     created_at   bigint  NOT NULL,
     expires_at   bigint,
     -- As 2027-01-31.

@@ -44,7 +44,7 @@ CREATE TABLE api_keys (
     user_id      INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
     hash         BLOB    NOT NULL,
     name         TEXT    NOT NULL,
-    may_write    INTEGER NOT NULL CHECK (may_write IN (0, 1)),
+    scope        TEXT    NOT NULL CHECK (scope IN ('read', 'write', 'create')),
     created_at   INTEGER NOT NULL,
     expires_at   INTEGER,
     -- As 2027-01-31.

@@ -1,4 +1,4 @@
-//! The text of API keys: `shunt_`, `r` or `w` for what the key may do, the account's number, 192 random bits in
+//! The text of API keys: `shunt_`, `r`, `w` or `c` for what the key may do, the account's number, 192 random bits in
 //! hexadecimal digits, and a checksum.
 //!
 //! So a key names its account as a token does, and no query has to find it. Only its hash is kept: one with another letter
@@ -30,6 +30,7 @@ pub(super) fn generate(user: UserId, scope: Scope) -> Result<String, getrandom::
     let letter = match scope {
         Scope::Read => 'r',
         Scope::Write => 'w',
+        Scope::Create => 'c',
     };
     let mut key = format!("{PREFIX}{letter}{}", user.0);
     for byte in random {
@@ -57,6 +58,7 @@ pub(super) fn parse(key: &str) -> Option<(Principal, Scope)> {
     let (scope, number) = match head.split_at_checked(1)? {
         ("r", number) => (Scope::Read, number),
         ("w", number) => (Scope::Write, number),
+        ("c", number) => (Scope::Create, number),
         _ => return None,
     };
     let user = number.parse().ok().filter(|id| *id > 0).map(UserId)?;
@@ -82,7 +84,7 @@ fn checksum(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use proptest::sample::Index;
+    use proptest::sample::{Index, select};
 
     use super::*;
 
@@ -97,8 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_key_is_read_as_it_was_made(id in 1_i64.., writes: bool) {
-            let scope = if writes { Scope::Write } else { Scope::Read };
+        fn a_key_is_read_as_it_was_made(id in 1_i64.., scope in select(&[Scope::Read, Scope::Write, Scope::Create])) {
             let key = generate(UserId(id), scope).unwrap();
             let principal = Principal { user: UserId(id), key: hash(&key).unwrap() };
             prop_assert_eq!(parse(&key), Some((principal, scope)));
@@ -117,7 +118,7 @@ mod tests {
         }
 
         #[test]
-        fn no_other_text_is_a_key(raw in prop_oneof!["\\PC*", "shunt_[rw]?[0-9]{0,20}[0-9a-f]{0,60}"]) {
+        fn no_other_text_is_a_key(raw in prop_oneof!["\\PC*", "shunt_[rwc]?[0-9]{0,20}[0-9a-f]{0,60}"]) {
             prop_assert_eq!(parse(&raw), None);
         }
     }

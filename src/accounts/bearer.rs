@@ -11,6 +11,19 @@ pub enum Access {
     Read,
     /// It changes something.
     Change,
+    /// It creates links.
+    Create,
+    /// It asks whose the key is.
+    Itself,
+}
+
+/// Whether a key with this scope is enough.
+fn permits(scope: Scope, access: Access) -> bool {
+    match scope {
+        Scope::Write => true,
+        Scope::Read => matches!(access, Access::Read | Access::Itself),
+        Scope::Create => matches!(access, Access::Create | Access::Itself),
+    }
 }
 
 impl Accounts {
@@ -50,7 +63,7 @@ impl Accounts {
     /// compares.
     ///
     /// # Errors
-    /// [`AccountError::Refused`], [`AccountError::Gone`], [`AccountError::ReadOnly`].
+    /// [`AccountError::Refused`], [`AccountError::Gone`], [`AccountError::NotPermitted`].
     pub async fn owner(
         &self,
         bearer: &str,
@@ -62,11 +75,11 @@ impl Accounts {
         }
         let (principal, scope) = api_key::parse(bearer).ok_or(TokenFault::Malformed)?;
         self.note_use(principal).await?;
-        if access == Access::Change && scope == Scope::Read {
+        if !permits(scope, access) {
             // The operation would have shown whether the key has ended.
             self.user(principal).await?;
             Event::AccessDenied.log(Some(principal.user), address);
-            return Err(AccountError::ReadOnly);
+            return Err(AccountError::NotPermitted(scope));
         }
         Ok(principal)
     }

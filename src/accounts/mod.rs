@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::domain::{
-    Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, TokenKey, User,
+    Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, Scope, TokenKey,
+    User,
 };
 use crate::limits::{Action, Daily, FailureLimiter, Limiter, TooMany};
 use crate::passwords::HashPermit;
@@ -70,9 +71,9 @@ pub enum AccountError {
     /// The token or the key is invalid, or has expired.
     #[error(transparent)]
     Refused(#[from] TokenFault),
-    /// The key is read-only.
-    #[error("the key is read-only")]
-    ReadOnly,
+    /// A key with this scope may not do that.
+    #[error("the key may only {}", .0.name())]
+    NotPermitted(Scope),
     /// A new key may not have ended already.
     #[error("the key would have ended already")]
     EndsInPast,

@@ -18,6 +18,9 @@ pub(super) struct CurrentUser(pub User);
 /// may read alone is refused where the method changes something.
 pub(super) struct TokenOwner(pub Principal);
 
+/// The same on a route that only creates links: a key for that is enough.
+pub(super) struct LinkMaker(pub Principal);
+
 /// The same with the token or key itself, for a response that lasts.
 pub(super) struct ListeningOwner {
     pub(super) principal: Principal,
@@ -55,17 +58,24 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let accounts = Arc::<Accounts>::from_ref(state);
         let access = if parts.method.is_safe() {
             Access::Read
         } else {
             Access::Change
         };
-        let Ok(client) = ClientAddress::from_request_parts(parts, state).await;
-        let owner = accounts.owner(bearer(parts)?, access, client.as_str());
-        let owner = owner.await?;
-        belongs_to(parts, owner)?;
-        Ok(Self(owner))
+        owner(parts, state, access).await.map(Self)
+    }
+}
+
+impl<S> FromRequestParts<S> for LinkMaker
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        owner(parts, state, Access::Create).await.map(Self)
     }
 }
 
@@ -106,10 +116,24 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let TokenOwner(principal) = TokenOwner::from_request_parts(parts, state).await?;
+        let principal = owner(parts, state, Access::Itself).await?;
         let user = Arc::<Accounts>::from_ref(state).user(principal).await?;
         Ok(Self(user))
     }
+}
+
+/// The account that a token names, or a key that permits this.
+async fn owner<S>(parts: &mut Parts, state: &S, access: Access) -> Result<Principal, ApiError>
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+{
+    let accounts = Arc::<Accounts>::from_ref(state);
+    let Ok(client) = ClientAddress::from_request_parts(parts, state).await;
+    let owner = accounts.owner(bearer(parts)?, access, client.as_str());
+    let owner = owner.await?;
+    belongs_to(parts, owner)?;
+    Ok(owner)
 }
 
 /// Counts the request for the account, which has its share of all.

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::authentication::TokenOwner;
+use super::authentication::LinkMaker;
 use super::bulk_document::Document;
 #[cfg(test)]
 use super::bulk_document::WRONG_KIND;
@@ -142,7 +142,7 @@ pub(super) struct BulkQuery {
 pub(super) async fn bulk(
     State(links): State<Arc<LinkService>>,
     State(accounts): State<Arc<Accounts>>,
-    TokenOwner(owner): TokenOwner,
+    LinkMaker(owner): LinkMaker,
     client: ClientAddress,
     headers: HeaderMap,
     query: Result<QueryOf<BulkQuery>, ApiError>,

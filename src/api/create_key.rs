@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::authentication::LoggedIn;
-use super::key_body::{KeyFields, ScopeBody};
+use super::key_body::KeyFields;
+#[cfg(test)]
+use super::key_body::ScopeBody;
 use crate::accounts::Accounts;
 use crate::domain::{KeyName, Scope, Timestamp};
 #[cfg(test)]
@@ -37,15 +39,15 @@ pub(super) struct NewKeyResponse {
     /// The key itself: it is shown only once. To be sent as `Authorization: Bearer …`.
     #[schema(
         example = "shunt_r10b1f5f9e0c7d4a6b8e2f1a3c5d7e9f0b2d4f6a8c0e2d4f60719ab3c",
-        pattern = "^shunt_[rw][0-9]+[0-9a-f]{56}$"
+        pattern = "^shunt_[rwc][0-9]+[0-9a-f]{56}$"
     )]
     key: String,
 }
 
 /// Create an API key.
 ///
-/// It is a bearer token on `/urls/*` and `GET /auth/me`, until you revoke it. A `read` key is read-only. Only its hash is
-/// kept.
+/// It is a bearer token on `/urls/*` and `GET /auth/me`, until you revoke it. A `read` key is read-only. A `create` key only
+/// creates links (`POST /urls/shorten`, `POST /urls/bulk`), and reads nothing but `GET /auth/me`. Only its hash is kept.
 #[utoipa::path(
     post, path = "/auth/keys", tag = "accounts", operation_id = "create_key", security(("bearer" = [])),
     request_body = NewKeyBody,
@@ -82,8 +84,8 @@ impl NewKeyBody {
     fn parse(self) -> Result<(KeyName, Scope, Option<Timestamp>), ApiError> {
         let name =
             KeyName::parse(&self.name).map_err(|error| ApiError::invalid(error.to_string()))?;
-        let scope = ScopeBody::parse(&self.scope)
-            .ok_or_else(|| ApiError::invalid("scope: must be read or write"))?;
+        let unknown = || ApiError::invalid(format!("scope: must be {}", Scope::NAMES));
+        let scope = Scope::parse(&self.scope).ok_or_else(unknown)?;
         let end = |raw: String| {
             raw.parse()
                 .map_err(|error| ApiError::invalid(format!("expires_at: {error}")))

@@ -60,7 +60,10 @@ enum Format {
             ("missing" = (value = json!({"detail": "format: query parameter is required"}))),
             ("other" = (value = json!({"detail": "format: must be csv or ndjson"}))),
         )),
-        (status = 403, description = "`secrets=true`, and the key may only read", body = ErrorBody, example = json!({"detail": "This key is read-only"})),
+        (status = 403, description = "The key may only create links; or `secrets=true`, and the key may only read", body = ErrorBody, examples(
+            ("create" = (value = json!({"detail": "This key can only create links"}))),
+            ("secrets" = (value = json!({"detail": "This key is read-only"}))),
+        )),
         TakesQuery, NeedsToken, Limited, NeedsDatabase,
     ),
 )]

@@ -9,7 +9,9 @@ use super::authentication::TokenOwner;
 use super::series_body::SeriesQuery;
 use crate::accounts::Accounts;
 #[cfg(test)]
-use crate::http::documented::{CodeParameter, ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::documented::{
+    CodeParameter, ErrorBody, NeedsDatabase, NeedsReadKey, NeedsToken, TakesQuery,
+};
 use crate::http::{ApiError, PathCode, QueryOf, clicks_csv, with_clicks_as_of};
 use crate::links::{LinkService, WantedBreakdown};
 
@@ -31,7 +33,7 @@ use crate::links::{LinkService, WantedBreakdown};
             example = json!({"detail": "URL not found"})),
         (status = 422, description = "A parameter is unknown or not acceptable: `detail` names it", body = ErrorBody,
             example = json!({"detail": "interval: must be hour, day or month"})),
-        TakesQuery, NeedsToken, NeedsDatabase,
+        TakesQuery, NeedsToken, NeedsReadKey, NeedsDatabase,
     ),
 )]
 pub(super) async fn export_series(

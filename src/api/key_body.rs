@@ -13,17 +13,8 @@ pub(super) enum ScopeBody {
     Read,
     /// Change links, too.
     Write,
-}
-
-impl ScopeBody {
-    /// The scope with this name.
-    pub(super) fn parse(name: &str) -> Option<Scope> {
-        match name {
-            "read" => Some(Scope::Read),
-            "write" => Some(Scope::Write),
-            _ => None,
-        }
-    }
+    /// Create links, and nothing else.
+    Create,
 }
 
 /// The fields of a key that never change.
@@ -53,6 +44,7 @@ impl KeyFields {
             scope: match key.scope {
                 Scope::Read => ScopeBody::Read,
                 Scope::Write => ScopeBody::Write,
+                Scope::Create => ScopeBody::Create,
             },
             created_at: key.created_at.with_micros(),
             expires_at: key.expires_at.map(|end| end.to_string()),

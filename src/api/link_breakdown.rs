@@ -10,7 +10,9 @@ use super::breakdown_body::{BreakdownBody, BreakdownParameters};
 use crate::accounts::Accounts;
 use crate::domain::Dimension;
 #[cfg(test)]
-use crate::http::documented::{CodeParameter, ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::documented::{
+    CodeParameter, ErrorBody, NeedsDatabase, NeedsReadKey, NeedsToken, TakesQuery,
+};
 use crate::http::{ApiError, Json, PathCode, QueryOf, with_clicks_as_of};
 use crate::links::LinkService;
 
@@ -38,7 +40,7 @@ use crate::links::LinkService;
             ("by" = (value = json!({"detail": "by: must be referrer, country, browser, os, device, rule or bot, or code of a single link, such as by=country"}))),
             ("limit" = (value = json!({"detail": "limit: must be 1 to 1000, such as limit=10"}))),
         )),
-        TakesQuery, NeedsToken, NeedsDatabase,
+        TakesQuery, NeedsToken, NeedsReadKey, NeedsDatabase,
     ),
 )]
 pub(super) async fn link_breakdown(

@@ -20,7 +20,9 @@ use super::words::SortWord;
 use crate::accounts::Accounts;
 use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText};
 #[cfg(test)]
-use crate::http::documented::{ErrorBody, Limited, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::documented::{
+    ErrorBody, Limited, NeedsDatabase, NeedsReadKey, NeedsToken, TakesQuery,
+};
 use crate::http::{
     ApiError, ClientAddress, JSON, QueryOf, cursor, parse_cursor, with_clicks_as_of,
 };
@@ -85,7 +87,7 @@ pub(super) struct ListQuery {
             ("sort" = (value = json!({"detail": "sort: must be -created_at, created_at, -clicks or clicks"}))),
             ("unknown" = (value = json!({"detail": "tags: is not known here; did you mean tag?"}))),
         )),
-        TakesQuery, NeedsToken, Limited, NeedsDatabase,
+        TakesQuery, NeedsToken, NeedsReadKey, Limited, NeedsDatabase,
     ),
 )]
 pub(super) async fn list(

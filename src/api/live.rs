@@ -8,7 +8,9 @@ use axum::response::Response;
 use super::authentication::ListeningOwner;
 use crate::accounts::Accounts;
 #[cfg(test)]
-use crate::http::documented::{CodeParameter, ErrorBody, Limited, NeedsDatabase, NeedsToken};
+use crate::http::documented::{
+    CodeParameter, ErrorBody, Limited, NeedsDatabase, NeedsReadKey, NeedsToken,
+};
 use crate::http::{ApiError, ClientAddress, MayListen, PathCode, live_events};
 use crate::links::LiveCounts;
 
@@ -25,7 +27,7 @@ use crate::links::LiveCounts;
             example = "data: {\"clicks\":42,\"last_minute\":3}\n\n"))),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
-        NeedsToken, Limited, NeedsDatabase,
+        NeedsToken, NeedsReadKey, Limited, NeedsDatabase,
     ),
 )]
 pub(super) async fn live(

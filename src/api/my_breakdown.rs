@@ -12,7 +12,7 @@ use super::breakdown_body::{BreakdownBody, BreakdownParameters};
 use crate::accounts::Accounts;
 use crate::domain::SearchTag;
 #[cfg(test)]
-use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsReadKey, NeedsToken, TakesQuery};
 use crate::http::{ApiError, Json, QueryOf};
 use crate::links::LinkService;
 
@@ -28,7 +28,7 @@ use crate::links::LinkService;
             ("by" = (value = json!({"detail": "by: must be referrer, country, browser, os, device, rule or bot, or code of a single link, such as by=country"}))),
             ("limit" = (value = json!({"detail": "limit: must be 1 to 1000, such as limit=10"}))),
         )),
-        TakesQuery, NeedsToken, NeedsDatabase,
+        TakesQuery, NeedsToken, NeedsReadKey, NeedsDatabase,
     ),
 )]
 pub(super) async fn my_breakdown(

@@ -14,7 +14,7 @@ use super::words;
 use crate::accounts::Accounts;
 use crate::domain::SearchTag;
 #[cfg(test)]
-use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
+use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsReadKey, NeedsToken, TakesQuery};
 use crate::http::{ApiError, Json, QueryOf};
 use crate::links::LinkService;
 
@@ -52,7 +52,7 @@ pub(super) struct MySeriesQuery {
             ("interval" = (value = json!({"detail": "interval: must be hour, day or month"}))),
             ("tag" = (value = json!({"detail": "tag: must be one tag of 1 to 50 characters, without commas and control characters"}))),
         )),
-        TakesQuery, NeedsToken, NeedsDatabase,
+        TakesQuery, NeedsToken, NeedsReadKey, NeedsDatabase,
     ),
 )]
 pub(super) async fn my_series(

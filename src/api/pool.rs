@@ -13,8 +13,8 @@ use crate::accounts::Accounts;
 use crate::domain::{PoolTargets, Principal};
 #[cfg(test)]
 use crate::http::documented::{
-    CodeParameter, ErrorBody, Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey,
-    TakesQuery,
+    CodeParameter, ErrorBody, Limited, NeedsDatabase, NeedsReadKey, NeedsRoom, NeedsToken,
+    NeedsWriteKey, TakesQuery,
 };
 use crate::http::{ApiError, BodyLimits, ClientAddress, Json, PathCode, QueryOf, read_body};
 use crate::links::LinkService;
@@ -116,7 +116,7 @@ pub(super) async fn add(
         (status = 200, description = "Targets that are left, and that were given out", body = PoolBody),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
-        NeedsToken, NeedsDatabase,
+        NeedsToken, NeedsReadKey, NeedsDatabase,
     ),
 )]
 pub(super) async fn show(

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-use super::authentication::TokenOwner;
+use super::authentication::LinkMaker;
 use super::base_address::BaseAddress;
 use super::idempotency_key::idempotency_key;
 use super::link_body::{View, one_link};
@@ -69,7 +69,7 @@ pub(super) async fn shorten(
     State(links): State<Arc<LinkService>>,
     State(accounts): State<Arc<Accounts>>,
     State(base_address): State<BaseAddress>,
-    TokenOwner(owner): TokenOwner,
+    LinkMaker(owner): LinkMaker,
     query: Result<QueryOf<LinkQuery>, ApiError>,
     (headers, client): (HeaderMap, ClientAddress),
     body: Result<OptionalJsonBody<LinkObject>, ApiError>,

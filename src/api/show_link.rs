@@ -13,7 +13,7 @@ use super::entity_tags::{is_known, tag_of};
 use super::link_body::{View, one_link};
 use crate::accounts::Accounts;
 #[cfg(test)]
-use crate::http::documented::{CodeParameter, ErrorBody, NeedsDatabase, NeedsToken};
+use crate::http::documented::{CodeParameter, ErrorBody, NeedsDatabase, NeedsReadKey, NeedsToken};
 use crate::http::{ApiError, PathCode, with_clicks_as_of};
 use crate::links::LinkService;
 #[cfg(test)]
@@ -41,7 +41,7 @@ use crate::wire::FullLinkBody;
         )),
         (status = 404, description = "No link of yours has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
-        NeedsToken, NeedsDatabase,
+        NeedsToken, NeedsReadKey, NeedsDatabase,
     ),
 )]
 pub(super) async fn show(

@@ -338,7 +338,7 @@ fn an_empty_value_is_none() {
 proptest! {
     #[test]
     fn no_value_of_a_setting_panics(value in "\\PC*") {
-        for flag in ["bind", "base-url", "database-url", "redis-url", "redis-prefix", "jwt-secret", "workers", "log"] {
+        for flag in ["bind", "base-url", "database-url", "redis-url", "redis-prefix", "jwt-secret", "workers", "log", "cors-origins"] {
             let _ = check(&[&format!("--{flag}={value}")]);
         }
     }

@@ -9,6 +9,34 @@ pub enum Scope {
     Read,
     /// Change links, too.
     Write,
+    /// Only create links, and see nothing but itself.
+    Create,
+}
+
+impl Scope {
+    /// What a person may ask for, in a sentence.
+    pub const NAMES: &'static str = "read, write or create";
+
+    /// The scope with this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "read" => Some(Self::Read),
+            "write" => Some(Self::Write),
+            "create" => Some(Self::Create),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Create => "create",
+        }
+    }
 }
 
 /// The owner's name for a key: 1 to 100 characters, without control characters.

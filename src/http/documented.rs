@@ -70,13 +70,25 @@ pub enum NeedsToken {
 /// A route that changes something, and takes API keys.
 #[derive(IntoResponses)]
 pub enum NeedsWriteKey {
-    /// The bearer token is a read-only key
+    /// The bearer token is a key that may only read, or only create links
     #[response(
         status = 403,
         headers(("WWW-Authenticate" = String, description = "`Bearer error=\"insufficient_scope\"`")),
         example = json!({"detail": "This key is read-only"}),
     )]
     ReadOnly(ErrorBody),
+}
+
+/// A route that reads what is the account's, and takes API keys.
+#[derive(IntoResponses)]
+pub enum NeedsReadKey {
+    /// The bearer token is a key that may only create links
+    #[response(
+        status = 403,
+        headers(("WWW-Authenticate" = String, description = "`Bearer error=\"insufficient_scope\"`")),
+        example = json!({"detail": "This key can only create links"}),
+    )]
+    CreateOnly(ErrorBody),
 }
 
 /// A route with a limit on its requests.

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::json::Json;
 use super::redirects::X_ROBOTS_TAG;
 use super::security_headers::SECURITY_HEADERS;
-use crate::domain::{Location, RemovalStatus};
+use crate::domain::{Location, RemovalStatus, Scope};
 use crate::redirect::RedirectError;
 use crate::telemetry::throttle::LogThrottle;
 
@@ -105,9 +105,13 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "Incorrect email or password")
     }
 
-    /// 403: the key may not change anything (RFC 6750, 3.1).
-    pub fn read_only() -> Self {
-        let mut error = Self::new(StatusCode::FORBIDDEN, "This key is read-only");
+    /// 403: a key with this scope may not do that (RFC 6750, 3.1).
+    pub fn not_permitted(scope: Scope) -> Self {
+        let detail = match scope {
+            Scope::Create => "This key can only create links",
+            Scope::Read | Scope::Write => "This key is read-only",
+        };
+        let mut error = Self::new(StatusCode::FORBIDDEN, detail);
         let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
         error.headers.insert(WWW_AUTHENTICATE, challenge);
         error

@@ -7,6 +7,7 @@ mod admitted;
 mod basic;
 mod clicks_as_of;
 mod client_address;
+mod cors;
 mod csv;
 mod cursor;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use admitted::Admitted;
 pub use basic::{basic_password, is_basic};
 pub use clicks_as_of::{CLICKS_AS_OF, with_clicks_as_of};
 pub use client_address::{Asking, ClientAddress, ClientLeft, FORWARDED_FOR, Peer, TrustedProxies};
+pub use cors::Cors;
 pub use csv::clicks_csv;
 pub use cursor::{cursor, parse_cursor};
 pub use errors::{ApiError, BLOCKED_BY, ErrorBody, ErrorDetail, LinkAtRest};

@@ -80,7 +80,7 @@ pub const ROUTES: [Route; 40] = [
 ];
 
 /// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 39] = [
+pub const PAGES: [Route; 41] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -89,6 +89,7 @@ pub const PAGES: [Route; 39] = [
     route("/app/account/keys/{id}/delete", Class::Bounded),
     route("/app/account/password", Class::Queued),
     route("/app/account/sessions/{id}/end", Class::Bounded),
+    route("/app/account/sharex", Class::Bounded),
     route("/app/admin", Class::Bounded),
     route("/app/admin/accounts", Class::Bounded),
     route("/app/admin/accounts/{id}/unban", Class::Bounded),
@@ -116,6 +117,7 @@ pub const PAGES: [Route; 39] = [
     route("/app/login", Class::Queued),
     route("/app/logout", Class::Bounded),
     route("/app/logout-everywhere", Class::Bounded),
+    route("/app/manifest.webmanifest", Class::Unbounded),
     route(PREVIEW, Class::Bounded),
     route("/app/register", Class::Queued),
     route("/app/report/{short_code}", Class::Bounded),

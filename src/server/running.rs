@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api;
 use crate::config::{BaseUrl, Config, Reloaded};
-use crate::http::{Admission, RequestIds, TrustedProxies};
+use crate::http::{Admission, Cors, RequestIds, TrustedProxies};
 use crate::limits::CurrentLimits;
 use crate::server::app::App;
 use crate::server::connections::Connections;
@@ -111,6 +111,7 @@ impl Running {
                 pages: ErrorPages::new(site, Arc::clone(&app.abuse), Handle::current()),
                 admission,
                 proxies: proxies.clone(),
+                cors: Cors::new(&config.cors.cors_origins),
             },
             &config.guards,
             &shutdown,

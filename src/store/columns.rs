@@ -34,7 +34,7 @@ columns! {
     RemovalId: i64, number => Some(RemovalId(number));
     RemovalStatus: i64, number => u16::try_from(number).ok().and_then(|status| RemovalStatus::parse(status).ok());
     Rules: String, json => Rules::from_stored(&json);
-    Scope: bool, may_write => Some(if may_write { Scope::Write } else { Scope::Read });
+    Scope: String, name => Scope::parse(&name);
     ShortCode: String, code => ShortCode::parse(&code);
     Tags: String, json => tags(&json);
     TargetUrl: String, url => Some(TargetUrl::from_stored(&url));

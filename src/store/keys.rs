@@ -69,13 +69,13 @@ impl Store {
         );
         let count = count.bind(owner.user).bind(&owner.key);
         let insert = query(
-            "INSERT INTO api_keys (user_id, hash, name, may_write, created_at, expires_at)
+            "INSERT INTO api_keys (user_id, hash, name, scope, created_at, expires_at)
              VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
         )
         .bind(owner.user)
         .bind(&key.hash)
         .bind(key.name.as_str())
-        .bind(key.scope == Scope::Write)
+        .bind(key.scope.name())
         .bind(key.created_at)
         .bind(key.expires_at);
         self.engine
@@ -99,7 +99,7 @@ impl Store {
     pub async fn api_keys_of(&self, owner: Principal) -> Result<Option<Vec<ApiKey>>, StoreError> {
         // An account without keys has one row, without a key.
         let find = query(
-            "SELECT api_keys.id, name, may_write, api_keys.created_at, expires_at, last_used_on
+            "SELECT api_keys.id, name, scope, api_keys.created_at, expires_at, last_used_on
              FROM users LEFT JOIN api_keys ON user_id = users.id
              WHERE users.id = $1 AND token_key = $2 ORDER BY api_keys.id DESC",
         );
@@ -163,7 +163,7 @@ fn api_key(row: &Row) -> Result<Option<ApiKey>, StoreError> {
     Ok(Some(ApiKey {
         id,
         name: row.get("name")?,
-        scope: row.get("may_write")?,
+        scope: row.get("scope")?,
         created_at: row.get("created_at")?,
         expires_at: row.get("expires_at")?,
         last_used_on: row.get("last_used_on")?,

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::form::{Fault, Form};
 use super::page::{Frame, Site, minute, own_page, refused_page, see_other};
+use super::prefilled::bookmarklet;
 use super::questions::ask_for_account;
 use super::session::{self, SignedIn};
 use crate::abuse::Abuse;
@@ -24,6 +25,7 @@ struct AccountPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     email: &'a str,
+    bookmarklet: String,
     /// Whether sessions and keys could be read.
     has_lists: bool,
     sessions: Vec<ShownSession>,
@@ -97,6 +99,7 @@ impl From<ApiKey> for ShownKey {
             scope: match key.scope {
                 Scope::Read => "read",
                 Scope::Write => "read and write",
+                Scope::Create => "only create links",
             },
             ends: key.expires_at.map(Timestamp::date).unwrap_or_default(),
             used: key.last_used_on.unwrap_or_default(),
@@ -166,6 +169,7 @@ pub(super) async fn page(
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
         email: signed_in.user.email.as_str(),
+        bookmarklet: bookmarklet(site),
         has_lists,
         sessions: sessions.collect(),
         said,

@@ -24,15 +24,12 @@ pub(super) async fn make(
     let made = async {
         let name = KeyName::parse(form.get("name").trim())
             .map_err(|error| ApiError::invalid(error.to_string()))?;
-        let scope = match form.get("scope") {
-            "read" => Scope::Read,
-            "write" => Scope::Write,
-            _ => return Err(ApiError::invalid("scope: must be read or write")),
-        };
+        let unknown = || ApiError::invalid(format!("scope: must be {}", Scope::NAMES));
+        let scope = Scope::parse(form.get("scope")).ok_or_else(unknown)?;
         let end = moment("expires_at", form.get("expires_at").trim())?;
         let owner = signed_in.principal;
         let key = accounts.create_key(client.as_str(), owner, &name, scope, end);
-        Ok(key.await?.1)
+        Ok::<_, ApiError>(key.await?.1)
     };
     match made.await {
         Ok(key) => page(&accounts, &site, &signed_in, "", Answer::NewKey(&key)).await,

@@ -60,6 +60,14 @@ impl LinkForm {
         }
     }
 
+    /// A new link with these texts.
+    pub(super) fn with(texts: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        Self {
+            texts: texts.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
     /// What was sent, with the parameters of a campaign if the form has them.
     pub(super) fn sent(form: &Form) -> Self {
         let text = |field: &'static Field| {

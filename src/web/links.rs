@@ -12,6 +12,7 @@ use super::form::Form;
 use super::link_form::LinkForm;
 use super::link_list::{LinkRow, ListQuery, PER_PAGE, searched_as_far_as};
 use super::page::{Frame, Site, minute, own_page, own_page_as_of, refused_page, see_other};
+use super::prefilled::Prefilled;
 use super::selected_links::{PARTLY, act_on_all};
 use super::session::SignedIn;
 use crate::http::{ApiError, ClientAddress, QueryOf};
@@ -135,8 +136,9 @@ pub(super) async fn new(
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
     signed_in: SignedIn,
+    QueryOf(given): QueryOf<Prefilled>,
 ) -> Result<Response, ApiError> {
-    new_page(&links, &site, &signed_in, LinkForm::default(), None)
+    new_page(&links, &site, &signed_in, given.form(), None)
 }
 
 /// The same, with what was entered in the form that has only the target.

@@ -11,6 +11,7 @@
 //! | `own_path` | the page to which a client asks to be redirected: a page of the account, and never elsewhere |
 //! | `opened_at` | the address of a page at which its forms fail |
 //! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `prefilled`, `sharing` | the form filled by its address, and the bookmarklet; `ShareX` and the manifest |
 //! | `questions` | what is asked before a link, a key, a session or the account is gone |
 //! | `admin/` | pages for administrators, below `/app/admin` |
 //! | `documents` | what an import and an export need of the API |
@@ -57,6 +58,7 @@ mod one_link;
 mod opened_at;
 mod own_path;
 mod page;
+mod prefilled;
 mod preview;
 mod questions;
 mod removed;
@@ -66,6 +68,7 @@ mod rule_trial;
 mod rules;
 mod selected_links;
 mod session;
+mod sharing;
 mod sign_in;
 mod start;
 
@@ -114,6 +117,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             get(questions::end_key).post(keys::delete),
         )
         .route("/app/account/password", post(account::change_password))
+        .route("/app/account/sharex", post(sharing::share_x))
         .route(
             "/app/account/sessions/{id}/end",
             get(questions::end_session).post(account::end_session),
@@ -189,6 +193,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(limits(guards.max_body_bytes))
         .route("/", get(start::start))
+        .route("/app/manifest.webmanifest", get(sharing::manifest))
         .route("/assets/{file}", get(assets::asset))
         .with_state(state)
 }

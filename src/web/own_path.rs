@@ -7,7 +7,7 @@ use url::{Position, Url};
 const FIRST: &str = "/app";
 
 /// Longest path that is read.
-const MAX_BYTES: usize = 2_048;
+const MAX_BYTES: usize = 4_096;
 
 /// A path that is escaped more often leads nowhere: no page has such a path.
 const MAX_DECODINGS: usize = 4;

@@ -172,7 +172,7 @@ const LEADING_FORM_POLICY: HeaderValue = HeaderValue::from_static(
 
 /// An owner's page loads its own scripts, and asks its own service.
 const OWN_POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; \
      base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 );
 

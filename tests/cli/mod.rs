@@ -1,10 +1,12 @@
 //! The command line as people and scripts use it: the program against a running service.
 
 mod accounts;
+mod api_keys;
 mod client;
 mod files;
 mod import;
 mod links;
+mod mcp;
 mod messages;
 mod operators;
 mod passwords;

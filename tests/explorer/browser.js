@@ -35,6 +35,8 @@ export async function open(hosts, options = {}) {
     if (request.resourceType() === "eventsource") return;
     // A page was left, or the browser closed, before an image of it had come.
     if (request.failure().errorText === "net::ERR_ABORTED" && ["image", "other"].includes(request.resourceType())) return;
+    // The answer to a form was a file.
+    if (request.failure().errorText === "net::ERR_ABORTED" && request.method() === "POST" && request.isNavigationRequest()) return;
     faults.push(`failed: ${request.url()} ${request.failure().errorText}`);
   });
   context.on("console", (message) => {

@@ -13,6 +13,7 @@ mod clicks_by_time;
 mod cluster;
 mod code_length;
 mod countries;
+mod cross_origin;
 mod dear_headers;
 mod delete;
 mod document;

@@ -37,6 +37,7 @@ fn a_wrong_setting_stops_the_start_with_one_line_that_names_it() {
         ("SHUTDOWN_TIMEOUT_SECONDS", "0"),
         ("DATABASE_MAX_CONNECTIONS", "0"),
         ("LIMIT_LOGIN", "many"),
+        ("CORS_ORIGINS", "https://a.example, *"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}/shunt.db", folder.path().display());

@@ -84,7 +84,7 @@ const pressEnterEverywhere = async (path, values, isKept) => {
 };
 await step("Enter in any field of an owner's forms ends and deletes nothing", async () => {
   await page.goto(`${base}/app/account`);
-  const questions = await page.locator("main a.button").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
+  const questions = await page.locator("main a.button:not(#bookmarklet)").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
   assert.ok(questions.length >= 4, questions.join(" "));
   // Passwords change to themselves here.
   const values = { new_password: password, target_url: `${target}entered` };

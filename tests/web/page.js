@@ -101,7 +101,7 @@ export const strangers = (page) => page.evaluate(() => {
   const isOwn = (script) => own.has(script.src.split("/assets/")[1]?.split("-")[0]);
   const scripts = [...document.scripts].filter((script) => !isOwn(script));
   const handlers = [...document.querySelectorAll("*")].filter((element) =>
-    [...element.attributes].some(({ name, value }) => /^on/i.test(name) || (/^(href|src|action)$/i.test(name) && /^\s*javascript:/i.test(value))));
+    [...element.attributes].some(({ name, value }) => /^on/i.test(name) || (/^(href|src|action)$/i.test(name) && element.id !== "bookmarklet" && /^\s*javascript:/i.test(value))));
   const elements = document.querySelectorAll("iframe, object, embed, base, style, marquee, math, video, audio, frameset, template");
   return [...scripts, ...handlers, ...elements].map((element) => element.outerHTML);
 });

@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::api::{NO_KEY, is_key};
 use super::token_file::TokenFile;
 use super::{Api, Call, Failure, ServiceArgs, output, password};
 
@@ -18,6 +19,19 @@ pub(in crate::cli) struct AccountArgs {
     pub(super) service: ServiceArgs,
 }
 
+/// The account, or a key of it.
+#[derive(Args)]
+pub(in crate::cli) struct LogInArgs {
+    /// E-mail address of the account.
+    #[arg(required_unless_present = "key", conflicts_with = "key")]
+    email: Option<String>,
+    /// Keep an API key, which is asked for, or read from standard input; it is never an argument.
+    #[arg(long)]
+    key: bool,
+    #[command(flatten)]
+    pub(super) service: ServiceArgs,
+}
+
 /// The response with a token.
 #[derive(Deserialize)]
 pub(super) struct TokenResponse {
@@ -26,19 +40,58 @@ pub(super) struct TokenResponse {
 
 /// Creates an account and logs in.
 pub(super) fn register(args: AccountArgs) -> Result<(), Failure> {
-    get_token(args, true)
+    get_token(&args.email, args.service, true)
 }
 
-/// Gets a token and keeps it.
-pub(super) fn log_in(args: AccountArgs) -> Result<(), Failure> {
-    get_token(args, false)
+/// Gets a token, or a key, and keeps it.
+pub(super) fn log_in(args: LogInArgs) -> Result<(), Failure> {
+    match args.email {
+        Some(email) => get_token(&email, args.service, false),
+        None => keep_key(args.service),
+    }
 }
 
-fn get_token(args: AccountArgs, is_new: bool) -> Result<(), Failure> {
+/// Keeps a key that the service knows.
+fn keep_key(service: ServiceArgs) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Account {
+        email: String,
+    }
+    let file = TokenFile::of_user()?;
+    file.make_room()?;
+    let key = password::read_key()?;
+    if !is_key(&key) {
+        return Err(Failure::Usage(format!("the text {NO_KEY}")));
+    }
+    let json = service.json;
+    let api = Api::new(service)?;
+    let asked = api.read(Call::get("/auth/me").token(&key));
+    let Account { email } = asked.map_err(|setback| match setback.failure {
+        Failure::Refused(_) => Failure::Refused(format!(
+            "the key is not valid at {}: it was mistyped, or has ended",
+            api.service()
+        )),
+        other => other,
+    })?;
+    let url = api.service().to_string();
+    file.keep(&url, &email, &key)?;
+    if json {
+        return output::json_line(
+            &json!({ "url": url, "email": email, "token_file": file.path() }),
+        );
+    }
+    let account = output::harmless(&email);
+    writeln!(
+        output::stdout(),
+        "logged in at {url} with a key of {account}"
+    )?;
+    Ok(())
+}
+
+fn get_token(email: &str, service: ServiceArgs, is_new: bool) -> Result<(), Failure> {
     // First: a login whose token cannot be kept would be useless.
     let file = TokenFile::of_user()?;
     file.make_room()?;
-    let AccountArgs { email, service } = args;
     let body = json!({ "email": email, "password": password::read(is_new)? });
     let path = if is_new {
         "/auth/register"
@@ -49,7 +102,7 @@ fn get_token(args: AccountArgs, is_new: bool) -> Result<(), Failure> {
     let api = Api::new(service)?;
     let response: TokenResponse = api.read(Call::post(path).json(&body))?;
     let url = api.service().to_string();
-    file.keep(&url, &email, &response.access_token)?;
+    file.keep(&url, email, &response.access_token)?;
     if json {
         return output::json_line(
             &json!({ "url": url, "email": email, "token_file": file.path() }),

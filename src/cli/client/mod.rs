@@ -15,6 +15,7 @@ mod import;
 mod keys;
 mod list;
 mod log_out;
+mod mcp;
 mod open;
 mod output_file;
 mod password;
@@ -46,9 +47,10 @@ pub(super) enum Command {
     /// Log in: get a token and keep it.
     ///
     /// The password is asked for, or read from standard input if that is not a terminal. The token is kept in
-    /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service.
+    /// `$XDG_CONFIG_HOME/shunt/token.json` or `~/.config/shunt/token.json`, one for each service. With `--key` an API key is
+    /// asked for, or read, and kept instead. Scripts may give a key in `SHUNT_KEY`, which wins over what is kept.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
-    Login(account::AccountArgs),
+    Login(account::LogInArgs),
     /// Log out: delete the token on this machine.
     ///
     /// The token itself stays valid until it expires; with `--everywhere`, all tokens of the account are revoked at once.
@@ -103,6 +105,12 @@ pub(super) enum Command {
     /// Give each visitor of a link a target of its own: for coupons, seats, survey links.
     #[command(subcommand, after_long_help = exit_codes!(0 1 2 3 4 5))]
     Pool(pool::Command),
+    /// Let a program use your links, by the Model Context Protocol over standard input and output.
+    ///
+    /// It can create, find, show and change links and read their statistics, with your login or the key in `SHUNT_KEY`. A client
+    /// of the protocol starts this command by itself.
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
+    Mcp(mcp::McpArgs),
     /// Delete links.
     ///
     /// If a link cannot be deleted, the rest is deleted all the same; the exit code is that of the first failure.
@@ -129,6 +137,7 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         Command::Export(args) => export::export(args),
         Command::Import(args) => import::import(args),
         Command::Pool(command) => pool::run(command),
+        Command::Mcp(args) => mcp::serve(args),
         Command::Rm(args) => rm::remove(args),
     }
 }

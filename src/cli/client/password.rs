@@ -1,4 +1,4 @@
-//! The password: from the terminal without echo, or from standard input.
+//! The password, or a key: from the terminal without echo, or from standard input.
 
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::sync::Arc;
@@ -25,6 +25,16 @@ pub(super) fn read(is_new: bool) -> Result<String, Failure> {
     } else {
         terminal.ask("Password: ")
     }
+}
+
+/// Reads an API key.
+pub(super) fn read_key() -> Result<String, Failure> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return next_line(&mut stdin.lock());
+    }
+    let terminal = Terminal::new().map_err(|error| unreadable(&error))?;
+    terminal.ask("API key: ")
 }
 
 /// Reads the new password of a link.
@@ -91,7 +101,7 @@ fn next_line(input: &mut impl BufRead) -> Result<String, Failure> {
     let password = password.strip_suffix('\r').unwrap_or(password);
     if password.is_empty() {
         return Err(Failure::Usage(
-            "no password: standard input is not a terminal, and its first line is empty or missing"
+            "no password or key: standard input is not a terminal, and its first line is empty or missing"
                 .into(),
         ));
     }
@@ -99,7 +109,10 @@ fn next_line(input: &mut impl BufRead) -> Result<String, Failure> {
 }
 
 fn unreadable(error: &io::Error) -> Failure {
-    Failure::Failed(format!("the password cannot be read: {}", io_reason(error)))
+    Failure::Failed(format!(
+        "the password or key cannot be read: {}",
+        io_reason(error)
+    ))
 }
 
 #[cfg(test)]

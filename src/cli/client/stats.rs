@@ -134,6 +134,7 @@ fn breakdowns(api: &Api, path: &str, rows: u32) -> Result<Vec<Breakdown>, Failur
         match read.map_err(|setback| setback.failure) {
             Ok(breakdown) => breakdowns.push(breakdown),
             Err(Failure::NotFound(_) | Failure::Refused(_)) => break,
+            Err(Failure::Failed(why)) if why.starts_with("This key ") => break,
             Err(failure) => return Err(failure),
         }
     }

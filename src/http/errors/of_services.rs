@@ -102,7 +102,7 @@ impl From<AccountError> for ApiError {
             AccountError::WrongCredentials => Self::wrong_credentials(),
             AccountError::Weak(why) => Self::invalid(format!("password: {why}")),
             AccountError::Refused(fault) => fault.into(),
-            AccountError::ReadOnly => Self::read_only(),
+            AccountError::NotPermitted(scope) => Self::not_permitted(scope),
             AccountError::EndsInPast => Self::invalid("expires_at: must be in the future"),
             AccountError::TooManyKeys => Self::too_many_keys(MAX_KEYS),
             AccountError::WrongPassword => Self::wrong_password(),

@@ -26,7 +26,7 @@ use crate::analytics::LastClass;
 use crate::domain::ShortCode;
 use crate::http::paths::{self, Class, redirect_code, route_of};
 use crate::http::{
-    Admission, Admitted, ApiError, ClientAddress, ClientLeft, LinkAtRest, Peer, RequestId,
+    Admission, Admitted, ApiError, ClientAddress, ClientLeft, Cors, LinkAtRest, Peer, RequestId,
     RequestIds, TrustedProxies, Unending, VisitorHeaders, X_REQUEST_ID, is_basic,
 };
 use crate::redirect::Redirect;
@@ -42,6 +42,7 @@ pub(in crate::server) struct Api {
     pub(in crate::server) pages: ErrorPages,
     pub(in crate::server) admission: Admission,
     pub(in crate::server) proxies: TrustedProxies,
+    pub(in crate::server) cors: Cors,
 }
 
 /// Serves the requests of one worker's connections.
@@ -137,7 +138,7 @@ impl Service<Request<Incoming>> for ConnectionService {
                 _ => {
                     let wish = wish_of(&request);
                     let code = wish.and_then(|_| paths::decoded_code(request.uri().path()));
-                    let response = dispatcher.admitted(request, &id, &stream).await;
+                    let response = dispatcher.shared(request, &id, &stream).await;
                     dispatcher.as_wished(response, wish, code).await
                 }
             };
@@ -255,6 +256,23 @@ impl Dispatcher {
             (Some(wish), None) => pages.in_place_of(response, wish),
             (Some(wish), Some(code)) => pages.in_place_of_visit(&code, response, wish).await,
         }
+    }
+
+    /// Answers any request but a redirect, perhaps for a page of another origin.
+    async fn shared(
+        &self,
+        request: Request<Incoming>,
+        id: &RequestId,
+        stream: &SharedStream,
+    ) -> Response {
+        let Some(sharing) = self.api.cors.of(&request) else {
+            return self.admitted(request, id, stream).await;
+        };
+        let response = match sharing.preflight().await {
+            Some(response) => response,
+            None => self.admitted(request, id, stream).await,
+        };
+        sharing.on(response)
     }
 
     /// Answers any request but a redirect, if it is admitted.

@@ -137,6 +137,8 @@ pub(super) async fn accounts(all: &mut Requests<'_>) {
     let made = owner.send("/app/account", "/app/account/keys", &key).await;
     let id = between(&made.text, "/app/account/keys/", "/");
     all.page(&owner, "POST /app/account/keys", &[], &key);
+    all.page(&owner, "POST /app/account/sharex", &[], &[]);
+    all.page(&owner, "GET /app/manifest.webmanifest", &[], &[]);
     for method in ["GET", "POST"] {
         let route = format!("{method} /app/account/keys/{{id}}/delete");
         all.page(&owner, &route, &[("id", &id)], &[]);

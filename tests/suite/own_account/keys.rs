@@ -228,8 +228,8 @@ both_modes! {
             (json!({ "name": "a\nb", "scope": "read" }), "name: must be 1 to 100 characters, without control characters"),
             (json!({ "name": "x".repeat(101), "scope": "read" }), "name: must be 1 to 100 characters, without control characters"),
             (json!({ "name": "x" }), "scope: field is required"),
-            (json!({ "name": "x", "scope": "all" }), "scope: must be read or write"),
-            (json!({ "name": "x", "scope": "READ" }), "scope: must be read or write"),
+            (json!({ "name": "x", "scope": "all" }), "scope: must be read, write or create"),
+            (json!({ "name": "x", "scope": "READ" }), "scope: must be read, write or create"),
             (json!({ "name": "x", "scope": ["read"] }), "scope: must be a string"),
             // A key that does not end would look like one that does.
             (json!({ "name": "x", "scope": "read", "expire_at": "2099-01-31T18:00:00Z" }), "expire_at: is not known here; did you mean expires_at?"),

@@ -1,5 +1,6 @@
 //! What owners do with their accounts: another password, the end of tokens, deletion.
 
+mod create_keys;
 mod deletion;
 mod events;
 mod keys;

@@ -12,4 +12,5 @@ mod owners;
 mod removed;
 mod reports;
 mod rules;
+mod sharing;
 mod visitors;

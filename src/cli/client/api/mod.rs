@@ -17,9 +17,11 @@ use super::token_file::{Login, TokenFile};
 use super::{Failure, output};
 
 mod header;
+mod key_of_environment;
 mod refusal;
 
 use header::{header, next_cursor, shortlink};
+pub(super) use key_of_environment::{NO_KEY, is_key};
 use refusal::Refusal;
 pub(super) use refusal::{Retry, Setback};
 
@@ -150,9 +152,12 @@ impl Api {
         })
     }
 
-    /// The token kept for this service.
+    /// The key of the environment, or the token or key kept for this service.
     pub(super) fn token(&self) -> Result<String, Failure> {
-        Ok(self.login()?.access_token)
+        match key_of_environment::read()? {
+            Some(key) => Ok(key),
+            None => Ok(self.login()?.access_token),
+        }
     }
 
     /// Sends a request and reads the value in its response.

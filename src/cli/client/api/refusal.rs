@@ -7,6 +7,7 @@ use shunt::http_client;
 use ureq::http::{Response, StatusCode};
 use ureq::{Body, Error};
 
+use super::key_of_environment::{self, NAME};
 use super::{ServiceUrl, header};
 use crate::cli::client::{Failure, output};
 
@@ -108,6 +109,11 @@ impl Refusal {
             401 if detail == "Not authenticated" => {
                 let fault = self.token_fault.as_ref();
                 let fault = fault.map(|fault| format!(" ({fault})")).unwrap_or_default();
+                if key_of_environment::is_given() {
+                    return Failure::Refused(format!(
+                        "the key in {NAME} is not accepted at {service}{fault}; unset {NAME} to use your login"
+                    ));
+                }
                 Failure::Refused(please_log_in(
                     service,
                     "the login is no longer valid",

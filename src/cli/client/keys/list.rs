@@ -47,7 +47,7 @@ fn print_table(out: &mut impl Write, keys: &[Key]) -> io::Result<()> {
     let day = |time: &str| time.chars().take(10).collect::<String>();
     writeln!(
         out,
-        "{HEAD}{:>ids$}  SCOPE  CREATED     EXPIRES     LAST USED   NAME{HEAD:#}",
+        "{HEAD}{:>ids$}  SCOPE   CREATED     EXPIRES     LAST USED   NAME{HEAD:#}",
         "ID"
     )?;
     for key in keys {
@@ -55,7 +55,7 @@ fn print_table(out: &mut impl Write, keys: &[Key]) -> io::Result<()> {
         let used = key.last_used_on.as_deref().map_or("never".into(), day);
         writeln!(
             out,
-            "{HANDLE}{:>ids$}{HANDLE:#}  {:5}  {:10}  {:10}  {:10}  {}",
+            "{HANDLE}{:>ids$}{HANDLE:#}  {:6}  {:10}  {:10}  {:10}  {}",
             key.id,
             key.scope.name(),
             harmless(&day(&key.created_at)),
@@ -93,9 +93,9 @@ mod tests {
         let mut table = Vec::new();
         print_table(&mut table, &keys).unwrap();
         let plain = anstream::adapter::strip_bytes(&table).into_vec();
-        let expected = " ID  SCOPE  CREATED     EXPIRES     LAST USED   NAME\n\
-                        120  read   2027-01-31  2028-01-31  2027-02-01  backup\\u{1b}\n  \
-                        7  write  2027-01-31  never       never       backup\\u{1b}\n";
+        let expected = " ID  SCOPE   CREATED     EXPIRES     LAST USED   NAME\n\
+                        120  read    2027-01-31  2028-01-31  2027-02-01  backup\\u{1b}\n  \
+                        7  write   2027-01-31  never       never       backup\\u{1b}\n";
         assert_eq!(String::from_utf8_lossy(&plain), expected);
     }
 }

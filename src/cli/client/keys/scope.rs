@@ -11,6 +11,8 @@ pub(super) enum Scope {
     Read,
     /// Create, change and delete links, too.
     Write,
+    /// Only create links: for a script or program that you do not trust with more.
+    Create,
 }
 
 impl Scope {
@@ -18,6 +20,7 @@ impl Scope {
         match self {
             Self::Read => "read",
             Self::Write => "write",
+            Self::Create => "create",
         }
     }
 }
