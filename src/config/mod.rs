@@ -19,6 +19,7 @@ mod addresses;
 mod analytics;
 mod base_url;
 mod checked;
+mod compat;
 mod error;
 mod guards;
 mod parse;
@@ -36,6 +37,7 @@ use setting::{Optional, mebibytes, milliseconds, number, number_or, optional, se
 pub use addresses::{DatabaseUrl, LOCAL_URL, RedisUrls};
 pub use analytics::AnalyticsSettings;
 pub use base_url::BaseUrl;
+pub use compat::{Compat, CompatSettings};
 pub use error::ConfigError;
 pub use guards::Guards;
 pub use reload::Reloaded;
@@ -368,6 +370,9 @@ pub struct Config {
     /// What is kept of visitors.
     #[command(flatten)]
     pub analytics: AnalyticsSettings,
+    /// APIs of other shorteners.
+    #[command(flatten)]
+    pub compat: CompatSettings,
     /// What clients may use up.
     #[command(flatten)]
     pub guards: Guards,

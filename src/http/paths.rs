@@ -122,6 +122,16 @@ pub const PAGES: [Route; 39] = [
     route("/assets/{file}", Class::Unbounded),
 ];
 
+/// The paths of the APIs of other shorteners: the routes are in `compat`, and not in the document of the API.
+pub const COMPAT: [Route; 6] = [
+    route("/api/v2/health", Class::Unbounded),
+    route("/api/v2/links", Class::Bounded),
+    route("/api/v2/links/{id}", Class::Bounded),
+    route("/api/v2/links/{id}/stats", Class::Bounded),
+    route("/api/v2/users", Class::Bounded),
+    route("/yourls-api.php", Class::Bounded),
+];
+
 /// The QR code of a link: a form on the link's page leads there.
 const QR: &str = "/urls/{short_code}/qr";
 
@@ -133,7 +143,7 @@ const PREVIEW: &str = "/app/preview/{short_code}";
 
 /// All routes, each word before a parameter.
 fn all_routes() -> impl Iterator<Item = &'static Route> {
-    PAGES.iter().chain(&ROUTES)
+    PAGES.iter().chain(&COMPAT).chain(&ROUTES)
 }
 
 const fn route(template: &'static str, class: Class) -> Route {

@@ -52,6 +52,33 @@ pub struct ListedLink<'a> {
 }
 
 impl Page {
+    /// Links that were read at a moment, those with the wanted status among them.
+    pub(super) fn of(
+        links: Vec<Link>,
+        clicks: HashMap<LinkId, u64>,
+        (wanted, read_at): (Option<LinkStatus>, Timestamp),
+        as_of: Option<Timestamp>,
+    ) -> Self {
+        Self {
+            links,
+            clicks,
+            wanted,
+            read_at,
+            as_of,
+            next: None,
+            _turns: None,
+        }
+    }
+
+    /// The page for a request that reads others before it writes this one out: their turns come.
+    #[must_use]
+    pub fn without_turn(self) -> Self {
+        Self {
+            _turns: None,
+            ..self
+        }
+    }
+
     /// Whether the database had no link here; links that were deleted meanwhile count as links.
     #[must_use]
     pub fn is_empty(&self) -> bool {

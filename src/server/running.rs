@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::api;
+use crate::compat;
 use crate::config::{BaseUrl, Config, Reloaded};
 use crate::http::{Admission, RequestIds, TrustedProxies};
 use crate::limits::CurrentLimits;
@@ -90,6 +91,12 @@ impl Running {
             &config.guards,
             &admission,
         );
+        let rooms = compat::router(
+            app.compat_services(base_url),
+            config.compat.wanted,
+            &config.guards,
+            &admission,
+        );
         let router = api::router(
             state,
             proxies.clone(),
@@ -97,7 +104,7 @@ impl Running {
             &config.guards,
             &admission,
             listeners.metrics.is_none(),
-            pages,
+            pages.merge(rooms),
         );
         if let Some(listener) = listeners.metrics {
             let serving = metrics_listener::serve(listener, metrics.clone(), shutdown.clone());

@@ -12,6 +12,7 @@ mod by_clicks;
 mod clicks_by_time;
 mod cluster;
 mod code_length;
+mod compat;
 mod countries;
 mod dear_headers;
 mod delete;
