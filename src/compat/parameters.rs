@@ -113,7 +113,10 @@ impl Parameters {
             let rest = known.strip_prefix(name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('[') && rest.ends_with(']'))
         };
-        let given = self.0.iter().filter(move |(known, value)| is_of_list(known) && !value.is_empty());
+        let given = self
+            .0
+            .iter()
+            .filter(move |(known, value)| is_of_list(known) && !value.is_empty());
         given.map(|(_, value)| value.as_str())
     }
 

@@ -2,12 +2,12 @@
 
 /// A sentence that begins with the name of a field of ours, with the protocol's name in its place.
 pub(super) fn renamed(sentence: &str, names: &[(&str, &str)]) -> String {
-    let named = names.iter().find_map(|(ours, theirs)| {
+    let said = names.iter().find_map(|(ours, theirs)| {
         let rest = sentence.strip_prefix(ours)?;
         rest.starts_with([':', '[', '.'])
             .then(|| format!("{theirs}{rest}"))
     });
-    named.unwrap_or_else(|| sentence.to_owned())
+    said.unwrap_or_else(|| sentence.to_owned())
 }
 
 #[cfg(test)]

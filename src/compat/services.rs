@@ -45,9 +45,8 @@ impl Site {
         let rest = raw.split_once("://").map_or(raw, |(_, rest)| rest);
         let code = match rest.split_once('/') {
             Some((host, code)) if host.eq_ignore_ascii_case(self.host()) => code,
-            Some(_) => return None,
             None if rest.len() == raw.len() => rest,
-            None => return None,
+            _ => return None,
         };
         parse_code(code.strip_suffix('/').unwrap_or(code))
     }

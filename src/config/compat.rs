@@ -7,11 +7,11 @@ use super::setting::setting;
 /// The APIs of other shorteners.
 #[derive(Args, Clone, Debug)]
 pub struct CompatSettings {
-    /// APIs of other shorteners that are served, for the clients that exist: `yourls` and `kutt`, with commas between, or `none`.
+    /// APIs of other shorteners that are served, for the clients that exist: `yourls`, `kutt`, `shlink`, with commas between, or `none`.
     ///
     /// They take API keys of this service (`deploy/compat.md`).
     #[arg(id = "compat", long = "compat", env = "COMPAT", value_name = "APIS")]
-    #[arg(default_value = "yourls,kutt", value_parser = setting(Compat::parse))]
+    #[arg(default_value = "yourls,kutt,shlink", value_parser = setting(Compat::parse))]
     pub wanted: Compat,
 }
 
@@ -22,6 +22,8 @@ pub struct Compat {
     pub yourls: bool,
     /// `/api/v2/*`.
     pub kutt: bool,
+    /// `/rest/*`.
+    pub shlink: bool,
 }
 
 impl Compat {
@@ -34,7 +36,12 @@ impl Compat {
             match word {
                 "yourls" => wanted.yourls = true,
                 "kutt" => wanted.kutt = true,
-                _ => return Err("must be of yourls and kutt, with commas between, or none".into()),
+                "shlink" => wanted.shlink = true,
+                _ => {
+                    return Err(
+                        "must be of yourls, kutt and shlink, with commas between, or none".into(),
+                    );
+                }
             }
         }
         Ok(wanted)
@@ -48,18 +55,14 @@ mod tests {
     #[test]
     fn the_words_are_read_in_any_order() {
         assert_eq!(Compat::parse("none"), Ok(Compat::default()));
-        let both = Compat {
+        let all = Compat {
             yourls: true,
             kutt: true,
+            shlink: true,
         };
-        assert_eq!(Compat::parse("kutt, yourls"), Ok(both));
-        assert_eq!(
-            Compat::parse("yourls"),
-            Ok(Compat {
-                kutt: false,
-                ..both
-            })
-        );
+        assert_eq!(Compat::parse("kutt, yourls,shlink"), Ok(all));
+        let rest = Compat { kutt: false, ..all };
+        assert_eq!(Compat::parse("yourls,shlink"), Ok(rest));
         for raw in ["", "all", "yourls,none", "yourls,,"] {
             assert!(Compat::parse(raw).is_err(), "{raw}");
         }

@@ -123,12 +123,27 @@ pub const PAGES: [Route; 39] = [
 ];
 
 /// The paths of the APIs of other shorteners: the routes are in `compat`, and not in the document of the API.
-pub const COMPAT: [Route; 6] = [
+pub const COMPAT: [Route; 21] = [
     route("/api/v2/health", Class::Unbounded),
     route("/api/v2/links", Class::Bounded),
     route("/api/v2/links/{id}", Class::Bounded),
     route("/api/v2/links/{id}/stats", Class::Bounded),
     route("/api/v2/users", Class::Bounded),
+    route("/rest/health", Class::Unbounded),
+    route("/rest/v3/domains", Class::Bounded),
+    route("/rest/v3/domains/{id}/visits", Class::Bounded),
+    route("/rest/v3/health", Class::Unbounded),
+    route("/rest/v3/mercure-info", Class::Bounded),
+    route("/rest/v3/short-urls", Class::Bounded),
+    route("/rest/v3/short-urls/{id}", Class::Bounded),
+    route("/rest/v3/short-urls/{id}/redirect-rules", Class::Bounded),
+    route("/rest/v3/short-urls/{id}/visits", Class::Bounded),
+    route("/rest/v3/tags", Class::Bounded),
+    route("/rest/v3/tags/stats", Class::Bounded),
+    route("/rest/v3/tags/{id}/visits", Class::Bounded),
+    route("/rest/v3/visits", Class::Bounded),
+    route("/rest/v3/visits/non-orphan", Class::Bounded),
+    route("/rest/v3/visits/orphan", Class::Bounded),
     route("/yourls-api.php", Class::Bounded),
 ];
 

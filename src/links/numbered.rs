@@ -1,10 +1,10 @@
 //! Links of a list by their number in it, and how many there are: for clients that know pages by number only.
 
-use std::collections::HashMap;
-
+use super::list::LONG;
 use super::{LinkError, LinkService, Listing, Page};
 use crate::clicks::counts::AsOf;
-use crate::domain::{Click, Link, LinkOrder, Principal};
+use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, Principal};
+use crate::limits::Full;
 use crate::store::{LinkSearch, OwnerTotals, Position, TagTotals};
 
 /// Links that are looked at in one step.
@@ -40,30 +40,56 @@ impl LinkService {
     ) -> Result<NumberedPage, LinkError> {
         let turn = self.searches.turn(owner.user).await?;
         let all = self.positions(owner, listing).await?;
+        drop(turn);
         let total = all.len() as u64;
         if listing.order.is_by_clicks() {
-            drop(turn);
             let page = self.numbered_by_clicks(owner, listing, skip, limit).await?;
             return Ok(NumberedPage { page, total });
         }
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let wanted = all.iter().skip(skip).take(limit as usize);
         let wanted: Vec<_> = wanted.map(|position| position.id).collect();
+        let page = self.these(owner, &listing.filter, &wanted).await?;
+        Ok(NumberedPage { page, total })
+    }
+
+    /// Those of these links that are the owner's and still match, in this order: 1,000 at most. Many of them are read in their turn.
+    ///
+    /// # Errors
+    /// As of [`LinkService::page`].
+    pub async fn these(
+        &self,
+        owner: Principal,
+        filter: &LinkFilter,
+        wanted: &[LinkId],
+    ) -> Result<Page, LinkError> {
+        let turns = if wanted.len() > LONG as usize {
+            let searching = self.searches.turn(owner.user).await?;
+            let long_page = self.long_pages.enter(&owner.user.0.to_string()).await;
+            Some((searching, long_page.map_err(|_| Full::InAll)?))
+        } else {
+            None
+        };
         let read_at = self.clock.now();
         let counting = self.counts.begin();
         let found = self
             .store
-            .links_among(owner, &wanted, &listing.filter, read_at)
+            .links_among(owner, wanted, filter, read_at)
             .await?;
-        let (mut links, has_parked) = (found.value, found.has_parked);
-        let place = |link: &Link| wanted.iter().position(|id| *id == link.id);
-        links.sort_by_key(place);
+        let (links, has_parked) = (found.value, found.has_parked);
         let click_of =
             |link: &Link| Click::new(link.id, link.owner, self.cache.shard_of(&link.code));
         let clicks: Vec<_> = links.iter().map(click_of).collect();
         let AsOf { value, as_of } = counting.of_or_written(&clicks, has_parked).await?;
-        let page = Page::of(links, value, (listing.filter.status, read_at), as_of);
-        Ok(NumberedPage { page, total })
+        Ok(Page {
+            links,
+            clicks: value,
+            wanted: filter.status,
+            read_at,
+            as_of,
+            next: None,
+            _turns: turns,
+        })
     }
 
     /// How many links an owner has, and their clicks that are written back, about a second after they were answered.
@@ -133,13 +159,7 @@ impl LinkService {
             left = left.saturating_sub(page.links().count() as u64);
             after = page.next;
             if after.is_none() {
-                let nothing = HashMap::new();
-                return Ok(Page::of(
-                    Vec::new(),
-                    nothing,
-                    (None, self.clock.now()),
-                    page.as_of,
-                ));
+                return self.these(owner, &listing.filter, &[]).await;
             }
         }
         self.page(owner, listing, after, limit).await

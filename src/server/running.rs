@@ -91,7 +91,8 @@ impl Running {
             &config.guards,
             &admission,
         );
-        let rooms = compat::router(
+        let pages = compat::beside(
+            pages,
             app.compat_services(base_url),
             config.compat.wanted,
             &config.guards,
@@ -104,7 +105,7 @@ impl Running {
             &config.guards,
             &admission,
             listeners.metrics.is_none(),
-            pages.merge(rooms),
+            pages,
         );
         if let Some(listener) = listeners.metrics {
             let serving = metrics_listener::serve(listener, metrics.clone(), shutdown.clone());

@@ -30,7 +30,7 @@ pub(super) fn duration(raw: &str) -> Result<Duration, &'static str> {
         _ => return Err(INVALID),
     };
     let seconds = number * seconds;
-    if !(seconds <= LONGEST) {
+    if seconds > LONGEST {
         return Err("Expire time should be less than 1000 years.");
     }
     let duration = Duration::from_secs_f64(seconds);

@@ -150,6 +150,7 @@ pub(super) async fn requests_with(
     pages::administrators(&mut all).await;
     rooms::yourls(&mut all).await;
     rooms::kutt(&mut all).await;
+    rooms::shlink(&mut all).await;
     for path in [
         "/health",
         "/ready",

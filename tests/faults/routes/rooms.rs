@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use super::requests::Requests;
 use crate::support::{App, Response};
 
+/// What is refused always: there is no hub of events.
+pub(super) const ALWAYS_REFUSED: &str = "GET /rest/v3/mercure-info";
+
 /// A path with something for each parameter.
 pub(super) fn filled(template: &str) -> String {
     template.replace("{id}", "nowhere")
@@ -65,6 +68,59 @@ pub(super) async fn kutt(all: &mut Requests<'_>) {
         ("DELETE /api/v2/links/{id}", &gone, &none),
         ("GET /api/v2/links/{id}/stats", &kept, &none),
         ("GET /api/v2/users", &kept, &none),
+    ] {
+        with_key(all, &key, route, id, body);
+    }
+}
+
+pub(super) async fn shlink(all: &mut Requests<'_>) {
+    let (token, key) = key(all).await;
+    let (code, gone) = links(all.app, &token).await;
+    let (kept, gone) = ([("id", code.as_str())], [("id", gone.as_str())]);
+    let none = Value::Null;
+    let make = json!({"longUrl": "https://example.org/", "tags": ["old"]});
+    for tag in ["old", "gone"] {
+        let body = json!({"target_url": "https://example.org/", "tags": [tag]});
+        let request = all.app.request(Method::POST, "/urls/shorten");
+        let made = Response::of(request.bearer_auth(&token).json(&body)).await;
+        assert_eq!(made.status, 200, "{made:?}");
+    }
+    let rules = json!({"redirectRules": [{"longUrl": "https://example.org/ios", "conditions": [
+        {"type": "device", "matchKey": null, "matchValue": "ios"},
+    ]}]});
+    for (route, id, body) in [
+        ("GET /rest/health", &kept, &none),
+        ("GET /rest/v3/domains", &kept, &none),
+        ("GET /rest/v3/domains/{id}/visits", &kept, &none),
+        ("GET /rest/v3/health", &kept, &none),
+        ("GET /rest/v3/short-urls", &kept, &none),
+        ("POST /rest/v3/short-urls", &kept, &make),
+        ("GET /rest/v3/short-urls/{id}", &kept, &none),
+        (
+            "PATCH /rest/v3/short-urls/{id}",
+            &kept,
+            &json!({"title": "new"}),
+        ),
+        ("DELETE /rest/v3/short-urls/{id}", &gone, &none),
+        ("GET /rest/v3/short-urls/{id}/redirect-rules", &kept, &none),
+        (
+            "POST /rest/v3/short-urls/{id}/redirect-rules",
+            &kept,
+            &rules,
+        ),
+        ("GET /rest/v3/short-urls/{id}/visits", &kept, &none),
+        ("GET /rest/v3/tags", &kept, &none),
+        (
+            "PUT /rest/v3/tags",
+            &kept,
+            &json!({"oldName": "old", "newName": "new"}),
+        ),
+        ("DELETE /rest/v3/tags", &kept, &none),
+        ("GET /rest/v3/tags/stats", &kept, &none),
+        ("GET /rest/v3/tags/{id}/visits", &kept, &none),
+        ("GET /rest/v3/visits", &kept, &none),
+        ("GET /rest/v3/visits/non-orphan", &kept, &none),
+        ("GET /rest/v3/visits/orphan", &kept, &none),
     ] {
         with_key(all, &key, route, id, body);
     }

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::support::{App, Mode, Response};
 
 mod kutt;
+mod shlink;
 mod yourls;
 
 /// A key of an account with a log-in.
