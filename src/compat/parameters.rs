@@ -161,6 +161,8 @@ fn name_of_part(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -210,7 +212,7 @@ mod tests {
             prop_assert_eq!(Parameters::of_form(&form).unwrap(), Parameters(pairs.clone()));
             let mut parts = String::new();
             for (name, value) in &pairs {
-                parts += &format!("--Bound\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+                let _ = write!(parts, "--Bound\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
             }
             parts += "--Bound--\r\n";
             let kind = Some("multipart/form-data; boundary=Bound");

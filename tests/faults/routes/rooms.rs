@@ -82,8 +82,8 @@ pub(super) async fn shlink(all: &mut Requests<'_>) {
     for tag in ["old", "gone"] {
         let body = json!({"target_url": "https://example.org/", "tags": [tag]});
         let request = all.app.request(Method::POST, "/urls/shorten");
-        let made = Response::of(request.bearer_auth(&token).json(&body)).await;
-        assert_eq!(made.status, 200, "{made:?}");
+        let tagged = Response::of(request.bearer_auth(&token).json(&body)).await;
+        assert_eq!(tagged.status, 200, "{tagged:?}");
     }
     let rules = json!({"redirectRules": [{"longUrl": "https://example.org/ios", "conditions": [
         {"type": "device", "matchKey": null, "matchValue": "ios"},

@@ -13,14 +13,14 @@ fn query(pairs: &[(&str, &str)]) -> String {
     Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-/// What YOURLS' sample client sends, and the WordPress plug-ins after it (`sample-remote-api-call.txt`): a form.
+/// What YOURLS' sample client sends, and the `WordPress` plug-ins after it (`sample-remote-api-call.txt`): a form.
 async fn posted(app: &App, pairs: &[(&str, &str)]) -> Response {
     let kind = "application/x-www-form-urlencoded";
     let request = app.request(Method::POST, PATH).header("content-type", kind);
     Response::of(request.body(query(pairs))).await
 }
 
-/// What bookmarklets and browser extensions send: a query. ShareX sends the same as parts (`YourlsURLShortener.cs`).
+/// What bookmarklets and browser extensions send: a query. `ShareX` sends the same as parts (`YourlsURLShortener.cs`).
 async fn asked(app: &App, pairs: &[(&str, &str)]) -> Response {
     app.get(&format!("{PATH}?{}", query(pairs))).await
 }
@@ -146,8 +146,8 @@ both_modes! {
 
     async fn what_is_refused_is_refused_in_its_shape(app) {
         let (token, key) = writer(app).await;
-        let taken = app.shorten(&token, "https://example.org/").await;
-        let own = format!("{}/{taken}", app.server.base);
+        let known = app.shorten(&token, "https://example.org/").await;
+        let own = format!("{}/{known}", app.server.base);
         let long = format!("https://example.org/{}", "a".repeat(3_000));
         for (pairs, code) in [
             (vec![], "error:nourl"),
@@ -155,7 +155,7 @@ both_modes! {
             (vec![("url", "javascript:alert(1)")], "error:nourl"),
             (vec![("url", long.as_str())], "error:nourl"),
             (vec![("url", own.as_str())], "error:noloop"),
-            (vec![("url", "https://a.example/"), ("keyword", taken.as_str())], "error:keyword"),
+            (vec![("url", "https://a.example/"), ("keyword", known.as_str())], "error:keyword"),
             (vec![("url", "https://a.example/"), ("keyword", "yourls-api.php")], "error:keyword"),
             (vec![("url", "https://a.example/"), ("keyword", "x")], "error:keyword"),
             (vec![("url", "https://a.example/"), ("keyword", "docs")], "error:keyword"),
