@@ -11,6 +11,7 @@
 //! | `main`, `cli` | 9 | sub-commands, the command-line client, exit codes |
 //! | [`server`] | 8 | puts the parts together: workers, listeners, background jobs, shutdown |
 //! | [`api`] | 7 | JSON for programs: one file per endpoint |
+//! | [`compat`] | 7 | the APIs of other shorteners, over the same services |
 //! | [`web`] | 7 | pages for people, over the same services |
 //! | [`http`] | 6 | turns typed errors into responses; extractors, request ids, admission |
 //! | [`redirect`] | 5 | **the redirect path**: from a short code to a 302 |
@@ -108,6 +109,7 @@ pub mod analytics;
 pub mod api;
 pub mod cache;
 pub mod clicks;
+pub mod compat;
 pub mod config;
 pub mod domain;
 pub mod http;

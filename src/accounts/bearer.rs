@@ -83,4 +83,26 @@ impl Accounts {
         }
         Ok(principal)
     }
+
+    /// The account that a key names, where only keys are known: a log-in token is refused.
+    ///
+    /// # Errors
+    /// As of [`Accounts::owner`].
+    pub async fn key_owner(
+        &self,
+        key: &str,
+        access: Access,
+        address: &str,
+    ) -> Result<Principal, AccountError> {
+        if !key.starts_with(api_key::PREFIX) {
+            return Err(TokenFault::Malformed.into());
+        }
+        self.owner(key, access, address).await
+    }
+
+    /// Whether a key may read the links of its account.
+    #[must_use]
+    pub fn may_read(&self, key: &str) -> bool {
+        api_key::parse(key).is_some_and(|(_, scope)| permits(scope, Access::Read))
+    }
 }

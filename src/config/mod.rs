@@ -19,7 +19,7 @@ mod addresses;
 mod analytics;
 mod base_url;
 mod checked;
-mod cors;
+mod clients;
 mod error;
 mod guards;
 mod parse;
@@ -37,7 +37,7 @@ use setting::{Optional, mebibytes, milliseconds, number, number_or, optional, se
 pub use addresses::{DatabaseUrl, LOCAL_URL, RedisUrls};
 pub use analytics::AnalyticsSettings;
 pub use base_url::BaseUrl;
-pub use cors::{CorsSettings, Origin};
+pub use clients::{ClientSettings, Compat, Origin};
 pub use error::ConfigError;
 pub use guards::Guards;
 pub use reload::Reloaded;
@@ -367,9 +367,9 @@ pub struct Config {
     #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]
     pub trusted_proxies: Networks,
-    /// Which pages of other origins may use the API.
+    /// Clients that exist.
     #[command(flatten)]
-    pub cors: CorsSettings,
+    pub clients: ClientSettings,
     /// What is kept of visitors.
     #[command(flatten)]
     pub analytics: AnalyticsSettings,

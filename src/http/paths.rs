@@ -124,6 +124,31 @@ pub const PAGES: [Route; 41] = [
     route("/assets/{file}", Class::Unbounded),
 ];
 
+/// The paths of the APIs of other shorteners: the routes are in `compat`, and not in the document of the API.
+pub const COMPAT: [Route; 21] = [
+    route("/api/v2/health", Class::Unbounded),
+    route("/api/v2/links", Class::Bounded),
+    route("/api/v2/links/{id}", Class::Bounded),
+    route("/api/v2/links/{id}/stats", Class::Bounded),
+    route("/api/v2/users", Class::Bounded),
+    route("/rest/health", Class::Unbounded),
+    route("/rest/v3/domains", Class::Bounded),
+    route("/rest/v3/domains/{id}/visits", Class::Bounded),
+    route("/rest/v3/health", Class::Unbounded),
+    route("/rest/v3/mercure-info", Class::Bounded),
+    route("/rest/v3/short-urls", Class::Bounded),
+    route("/rest/v3/short-urls/{id}", Class::Bounded),
+    route("/rest/v3/short-urls/{id}/redirect-rules", Class::Bounded),
+    route("/rest/v3/short-urls/{id}/visits", Class::Bounded),
+    route("/rest/v3/tags", Class::Bounded),
+    route("/rest/v3/tags/stats", Class::Bounded),
+    route("/rest/v3/tags/{id}/visits", Class::Bounded),
+    route("/rest/v3/visits", Class::Bounded),
+    route("/rest/v3/visits/non-orphan", Class::Bounded),
+    route("/rest/v3/visits/orphan", Class::Bounded),
+    route("/yourls-api.php", Class::Bounded),
+];
+
 /// The QR code of a link: a form on the link's page leads there.
 const QR: &str = "/urls/{short_code}/qr";
 
@@ -135,7 +160,7 @@ const PREVIEW: &str = "/app/preview/{short_code}";
 
 /// All routes, each word before a parameter.
 fn all_routes() -> impl Iterator<Item = &'static Route> {
-    PAGES.iter().chain(&ROUTES)
+    PAGES.iter().chain(&COMPAT).chain(&ROUTES)
 }
 
 const fn route(template: &'static str, class: Class) -> Route {

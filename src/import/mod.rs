@@ -50,6 +50,7 @@ pub use note::Note;
 pub use own::columns;
 pub use pages::OtherPages;
 pub use reading::{ReadLink, TakesLinks};
+pub use shlink_rules::rules as rules_of_shlink;
 pub use source::Source;
 pub use spreadsheet::{guarded, guarded_bytes, unguarded};
 pub use table::Table;

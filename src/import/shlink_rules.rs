@@ -7,7 +7,10 @@ use serde_json::{Map, Value, json};
 use crate::wire::RulesJson;
 
 /// The rules of an entry, which come by their `priority`.
-pub(super) fn rules(list: &Value) -> Result<RulesJson, String> {
+///
+/// # Errors
+/// A sentence that says what has no place here.
+pub fn rules(list: &Value) -> Result<RulesJson, String> {
     let list = list.get("redirectRules").unwrap_or(list);
     let list = list
         .as_array()

@@ -9,7 +9,7 @@ use crate::limits::{Full, Permit, Turn, WaitingRoom};
 use crate::store::{FoundLinks, LinkSearch, Position, Steps, ToCount};
 
 /// Links of a page that is read in its turn.
-const LONG: u32 = 100;
+pub(super) const LONG: u32 = 100;
 
 /// Long pages that are read at once: the memory of each may be some megabytes, and many wait for the database with theirs.
 const LONG_PAGES: usize = 4;
@@ -28,16 +28,16 @@ pub struct Listing {
 
 /// Links of one owner and their clicks, in the order of the listing. A link that was deleted in between has no clicks.
 pub struct Page {
-    links: Vec<Link>,
-    clicks: HashMap<LinkId, u64>,
-    wanted: Option<LinkStatus>,
-    read_at: Timestamp,
+    pub(super) links: Vec<Link>,
+    pub(super) clicks: HashMap<LinkId, u64>,
+    pub(super) wanted: Option<LinkStatus>,
+    pub(super) read_at: Timestamp,
     /// How new the clicks are: as [`AsOf`] says.
     pub as_of: Option<Timestamp>,
     /// The position of the next page, if there may be a next page.
     pub next: Option<Position>,
     /// Of a long page: the account's next one begins when this one is written out.
-    _turns: Option<(Turn, Permit)>,
+    pub(super) _turns: Option<(Turn, Permit)>,
 }
 
 /// A link of a page.

@@ -19,6 +19,7 @@ use crate::clicks::{
     ClicksBeforeLimit, Delivery, Flusher, Grants, JournalDeadline, LinkChanges, MemoryOnly,
     Recorders, RedisSink, Sinks,
 };
+use crate::compat::Services;
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::Clock;
 use crate::http::paths;
@@ -275,6 +276,15 @@ impl App {
             metrics,
             base_address: base_url.into(),
             security_contact: SecurityContact(self.security_contact.clone()),
+        }
+    }
+
+    /// The services of the APIs of other shorteners.
+    pub(super) fn compat_services(&self, base_url: &BaseUrl) -> Services {
+        Services {
+            accounts: Arc::clone(&self.accounts),
+            links: Arc::clone(&self.links),
+            site: base_url.into(),
         }
     }
 

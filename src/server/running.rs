@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::api;
+use crate::compat;
 use crate::config::{BaseUrl, Config, Reloaded};
 use crate::http::{Admission, Cors, RequestIds, TrustedProxies};
 use crate::limits::CurrentLimits;
@@ -90,6 +91,13 @@ impl Running {
             &config.guards,
             &admission,
         );
+        let pages = compat::beside(
+            pages,
+            app.compat_services(base_url),
+            config.clients.compat.wanted,
+            &config.guards,
+            &admission,
+        );
         let router = api::router(
             state,
             proxies.clone(),
@@ -111,7 +119,7 @@ impl Running {
                 pages: ErrorPages::new(site, Arc::clone(&app.abuse), Handle::current()),
                 admission,
                 proxies: proxies.clone(),
-                cors: Cors::new(&config.cors.cors_origins),
+                cors: Cors::new(&config.clients.cors.cors_origins),
             },
             &config.guards,
             &shutdown,

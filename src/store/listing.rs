@@ -79,4 +79,72 @@ impl Store {
         let rows = self.in_one_text(find).await?;
         scanned::written_clicks(rows.as_deref()).await
     }
+
+    /// How many links an owner has, and their clicks that are written back; nothing if the account is gone or has another key.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn totals_of(&self, owner: Principal) -> Result<OwnerTotals, StoreError> {
+        let clicks = self.clicks_of_link();
+        let mut values = Values::default();
+        let (user, key) = (values.name(owner.user), values.name(&owner.key));
+        let sum = values.query(format!(
+            "SELECT count(*) AS links, CAST(coalesce(sum({clicks}), 0) AS bigint) AS clicks FROM links
+                 WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = {user} AND key = {key})"
+        ));
+        let Some(row) = self.engine.read_one(sum.of_search()).await? else {
+            return Ok(OwnerTotals::default());
+        };
+        let (links, clicks): (i64, i64) = (row.get("links")?, row.get("clicks")?);
+        Ok(OwnerTotals {
+            links: links.unsigned_abs(),
+            clicks: clicks.unsigned_abs(),
+        })
+    }
+
+    /// The tags of an owner's links, 10,000 at most.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn tag_totals_of(&self, owner: Principal) -> Result<Vec<TagTotals>, StoreError> {
+        let clicks = self.clicks_of_link();
+        let mut values = Values::default();
+        let (user, key) = (values.name(owner.user), values.name(&owner.key));
+        let sum = values.query(format!(
+            "SELECT tagged.tag AS tag, count(*) AS links, CAST(coalesce(sum({clicks}), 0) AS bigint) AS clicks
+                 FROM link_tags AS tagged JOIN links ON links.id = tagged.link_id
+                 WHERE tagged.owner_id = (SELECT user_id FROM account_keys WHERE user_id = {user} AND key = {key})
+                 GROUP BY tagged.tag ORDER BY tagged.tag LIMIT 10000"
+        ));
+        let rows = self.engine.read(sum.of_search()).await?;
+        let totals = rows.iter().map(|row| {
+            let (links, clicks): (i64, i64) = (row.get("links")?, row.get("clicks")?);
+            Ok(TagTotals {
+                tag: row.get("tag")?,
+                links: links.unsigned_abs(),
+                clicks: clicks.unsigned_abs(),
+            })
+        });
+        totals.collect()
+    }
+}
+
+/// The links of an owner that have a tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagTotals {
+    /// The tag.
+    pub tag: String,
+    /// How many they are.
+    pub links: u64,
+    /// Their clicks that are written back.
+    pub clicks: u64,
+}
+
+/// All links of an owner together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnerTotals {
+    /// How many they are.
+    pub links: u64,
+    /// Their clicks that are written back.
+    pub clicks: u64,
 }

@@ -94,6 +94,7 @@ pub use history::{HistoryCheck, HistoryNote};
 pub use keys::{CreateKeyError, NewApiKey};
 pub use ledger::{DataSet, Raise};
 pub use link_clicks::LinkClicks;
+pub use listing::{OwnerTotals, TagTotals};
 pub use new_links::{
     CreateLinkError, CreatedLink, CreatedOfMany, IdempotentRequest, NewLink, Outcome,
 };

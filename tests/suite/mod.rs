@@ -12,6 +12,7 @@ mod by_clicks;
 mod clicks_by_time;
 mod cluster;
 mod code_length;
+mod compat;
 mod countries;
 mod cross_origin;
 mod dear_headers;

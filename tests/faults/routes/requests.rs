@@ -3,7 +3,7 @@
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::pages;
+use super::{pages, rooms};
 use crate::suite::web::browser::Browser;
 use crate::support::{App, Response, unique};
 
@@ -58,12 +58,12 @@ impl Requests<'_> {
         }
     }
 
-    fn add(&mut self, route: &str, note: &'static str, request: RequestBuilder) {
+    pub(super) fn add(&mut self, route: &str, note: &'static str, request: RequestBuilder) {
         self.all.push((route.to_owned(), note, request));
     }
 
     /// A request to a route, whose parameters are filled in.
-    fn plain(&self, route: &str, filled: &[(&str, &str)]) -> RequestBuilder {
+    pub(super) fn plain(&self, route: &str, filled: &[(&str, &str)]) -> RequestBuilder {
         let (method, template) = route.split_once(' ').unwrap();
         let path = filled
             .iter()
@@ -148,6 +148,9 @@ pub(super) async fn requests_with(
     pages::owners(&mut all).await;
     pages::accounts(&mut all).await;
     pages::administrators(&mut all).await;
+    rooms::yourls(&mut all).await;
+    rooms::kutt(&mut all).await;
+    rooms::shlink(&mut all).await;
     for path in [
         "/health",
         "/ready",

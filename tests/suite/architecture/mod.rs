@@ -8,11 +8,12 @@ mod imports;
 mod tokens;
 
 /// Layers as `src/lib.rs` lists them.
-const LAYERS: [(&str, u8); 24] = [
+const LAYERS: [(&str, u8); 25] = [
     ("main", 9),
     ("cli", 9),
     ("server", 8),
     ("api", 7),
+    ("compat", 7),
     ("web", 7),
     ("http", 6),
     ("redirect", 5),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 61] = [
+const SETTINGS: [&str; 62] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -58,6 +58,7 @@ const SETTINGS: [&str; 61] = [
     "SITE_NAME",
     "SITE_CONTACT",
     "HOME_REDIRECT",
+    "COMPAT",
     "TRUSTED_PROXIES",
     "ANALYTICS",
     "GEOIP_DATABASE",

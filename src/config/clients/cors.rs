@@ -3,7 +3,7 @@
 use clap::Args;
 use url::Url;
 
-use super::setting::setting;
+use super::super::setting::setting;
 
 /// Comes from one setting; clap would take a `Vec` for a flag that is repeated.
 type Origins = Vec<Origin>;
