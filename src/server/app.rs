@@ -26,7 +26,7 @@ use crate::limits::{
     AtOnce, CallerHasher, CurrentLimits, FailureLimiter, Limiter, MissLimiter, Searches,
 };
 use crate::links::{
-    ClickOrders, CodeLength, Creations, LinkService, LiveCounts, turns_of_long_pages,
+    ClickOrders, CodeLength, Creations, KnownHosts, LinkService, LiveCounts, turns_of_long_pages,
 };
 use crate::redirect::{LinkPasswords, Lookups, Pools, Redirect, ReplicaReads, RuleChoice};
 use crate::server::error::ServeError;
@@ -174,7 +174,10 @@ impl App {
         let blocklist = blocklist(config)?;
         let searches = Searches::default();
         let (searching, list) = (searches.clone(), blocklist.clone());
-        let abuse = Abuse::new(store.clone(), searching, list, Arc::clone(&clock));
+        let hosts = KnownHosts::default();
+        let others = hosts.current.clone();
+        let of_abuse = others.clone();
+        let abuse = Abuse::new(store.clone(), searching, list, of_abuse, Arc::clone(&clock));
         let refusals = Refusals::new(&store, blocklist);
         let links = LinkService {
             store: store.clone(),
@@ -199,7 +202,10 @@ impl App {
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
             custom_code_min: config.custom_code_min,
-            own_host: (base_url.own_host().clone()).with_private_refused(config.private_targets),
+            own_host: (base_url.own_host().clone())
+                .with_private_refused(config.private_targets)
+                .with_others(others),
+            hosts,
             is_reserved: paths::is_reserved,
             knows_countries: config.analytics.geoip_database.is_some(),
             clock: Arc::clone(&clock),
@@ -250,6 +256,10 @@ impl App {
         Arc::new(LiveCounts::new(links, shutdown.draining_token()))
     }
 
+    fn base_address(&self, base_url: &BaseUrl) -> BaseAddress {
+        BaseAddress::new(base_url, self.links.hosts.current.clone())
+    }
+
     /// The state of the API's handlers.
     pub(super) fn api_state(
         &self,
@@ -273,7 +283,7 @@ impl App {
                 shutdown.draining_token(),
             )),
             metrics,
-            base_address: base_url.into(),
+            base_address: self.base_address(base_url),
             security_contact: SecurityContact(self.security_contact.clone()),
         }
     }
@@ -285,7 +295,7 @@ impl App {
         base_url: &BaseUrl,
         live: Arc<LiveCounts>,
     ) -> WebState {
-        let (links, base_address) = (Arc::clone(&self.links), BaseAddress::from(base_url));
+        let (links, base_address) = (Arc::clone(&self.links), self.base_address(base_url));
         let export: Arc<ExportLinks> = Arc::new(move |owner, client, form| {
             let (links, base_address) = (Arc::clone(&links), base_address.clone());
             Box::pin(async move {
@@ -348,6 +358,7 @@ impl App {
                 rules: RuleChoice::new(self.daily_keys.clone()),
                 noindex: self.noindex,
                 blocklist: self.links.refusals.blocklist.clone(),
+                hosts: self.links.hosts.current.clone(),
             },
             tasks: RedirectTasks {
                 deliveries,

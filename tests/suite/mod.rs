@@ -16,6 +16,7 @@ mod countries;
 mod dear_headers;
 mod delete;
 mod document;
+mod domains;
 mod embedded;
 mod encrypted_redis;
 mod errors;

@@ -23,11 +23,11 @@ use super::forward::forward_body;
 use super::parse::MAX_NAME_BYTES;
 use super::shared_stream::SharedStream;
 use crate::analytics::LastClass;
-use crate::domain::ShortCode;
+use crate::domain::{ServedHost, ShortCode};
 use crate::http::paths::{self, Class, redirect_code, route_of};
 use crate::http::{
-    Admission, Admitted, ApiError, ClientAddress, ClientLeft, LinkAtRest, Peer, RequestId,
-    RequestIds, TrustedProxies, Unending, VisitorHeaders, X_REQUEST_ID, is_basic,
+    Admission, Admitted, ApiError, ClientAddress, ClientLeft, CodesOf, LinkAtRest, Peer, RequestId,
+    RequestIds, TrustedProxies, Unending, VisitorHeaders, X_REQUEST_ID, is_basic, redirect_to,
 };
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
@@ -106,6 +106,16 @@ impl Service<Request<Incoming>> for ConnectionService {
         }
         Box::pin(async move {
             let id = dispatcher.ids.of(request.headers());
+            let host = dispatcher.host_of(&request);
+            if let Some(host) = &host {
+                request
+                    .extensions_mut()
+                    .insert(CodesOf::Host(Arc::clone(host)));
+            }
+            let is_elsewhere = host
+                .as_ref()
+                .filter(|_| !paths::is_of_every_host(request.uri().path()));
+            let elsewhere = is_elsewhere.map(|host| root_of(host, &request));
             if let Some(uri) = without_slash(request.uri()) {
                 *request.uri_mut() = uri;
             }
@@ -114,9 +124,15 @@ impl Service<Request<Incoming>> for ConnectionService {
             }
             let doubt = doubt_about(&request);
             let is_last = doubt.is_some();
-            let mut response = match (doubt, redirect_code(request.uri().path())) {
-                (Some(doubt), _) => doubt.into_response(),
-                (None, Some(code)) if is_read(request.method()) => {
+            let code = redirect_code(request.uri().path());
+            let code = code.and_then(|code| CodesOf::place(request.extensions().get(), code));
+            let mut response = match (doubt, elsewhere, code) {
+                (Some(doubt), _, _) => doubt.into_response(),
+                (None, Some(response), _) => {
+                    let wish = PageWish::of_headers(request.headers());
+                    dispatcher.as_wished(response, wish, None).await
+                }
+                (None, None, Some(code)) if is_read(request.method()) => {
                     let is_head = request.method() == Method::HEAD;
                     let response = dispatcher.redirect(&code, is_head, &request, &id, &last_class);
                     let response = response.await;
@@ -137,6 +153,8 @@ impl Service<Request<Incoming>> for ConnectionService {
                 _ => {
                     let wish = wish_of(&request);
                     let code = wish.and_then(|_| paths::decoded_code(request.uri().path()));
+                    let code =
+                        code.and_then(|code| CodesOf::place(request.extensions().get(), code));
                     let response = dispatcher.admitted(request, &id, &stream).await;
                     dispatcher.as_wished(response, wish, code).await
                 }
@@ -149,6 +167,14 @@ impl Service<Request<Incoming>> for ConnectionService {
             }
             Ok(response)
         })
+    }
+}
+
+/// The response of a host beside the service's own to what it does not have, or to its root.
+fn root_of<B>(host: &ServedHost, request: &Request<B>) -> Response {
+    match &host.root {
+        Some(root) if request.uri().path() == "/" && is_read(request.method()) => redirect_to(root),
+        _ => ApiError::not_found().into_response(),
     }
 }
 
@@ -242,6 +268,16 @@ fn closes_unread(status: StatusCode) -> bool {
 }
 
 impl Dispatcher {
+    /// The host that a request names, if it is not the service's own: in its target, or in its header.
+    fn host_of<B>(&self, request: &Request<B>) -> Option<Arc<ServedHost>> {
+        let hosts = self.redirect.hosts.get();
+        let named = match request.uri().authority() {
+            Some(authority) => authority.as_str().as_bytes(),
+            None => request.headers().get(HOST)?.as_bytes(),
+        };
+        hosts.named(named).cloned()
+    }
+
     /// An error as a page, if the client prefers a page; perhaps an error of a visit to a code.
     async fn as_wished(
         &self,
