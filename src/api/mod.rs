@@ -199,35 +199,7 @@ fn routes(
                 .delete(delete_link::delete)
                 .layer(of_link),
         )
-        .route("/admin/audit", get(admin::audit::audit))
-        .route(
-            "/admin/domains",
-            get(admin::domains::list_domains).post(admin::domains::add_domain),
-        )
-        .route(
-            "/admin/domains/{host}",
-            get(admin::domains::show_domain)
-                .patch(admin::domains::edit_domain)
-                .delete(admin::domains::remove_domain),
-        )
-        .route("/domains", get(domains::domains))
-        .route(paths::ANDROID_FILE, get(domains::assetlinks))
-        .route(paths::APPLE_FILE, get(domains::apple_app_site_association))
-        .route("/admin/links", get(admin::search_links::search_links))
-        .route(
-            "/admin/removals",
-            get(admin::list_removals::list_removals).post(admin::remove::remove),
-        )
-        .route(
-            "/admin/removals/{id}",
-            delete(admin::revoke_removal::revoke_removal),
-        )
-        .route("/admin/reports", get(admin::reports::reports))
-        .route(
-            "/admin/reports/{id}",
-            delete(admin::close_report::close_report),
-        )
-        .route("/admin/users", get(admin::search_users::search_users))
+        .merge(administration())
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,
@@ -257,6 +229,40 @@ fn routes(
     } else {
         routes
     }
+}
+
+/// The routes of administrators, and of hosts beside the service's own.
+fn administration() -> Router<ApiState> {
+    Router::new()
+        .route("/admin/audit", get(admin::audit::audit))
+        .route(
+            "/admin/domains",
+            get(admin::domains::list_domains).post(admin::domains::add_domain),
+        )
+        .route(
+            "/admin/domains/{host}",
+            get(admin::domains::show_domain)
+                .patch(admin::domains::edit_domain)
+                .delete(admin::domains::remove_domain),
+        )
+        .route("/domains", get(domains::domains))
+        .route(paths::ANDROID_FILE, get(domains::assetlinks))
+        .route(paths::APPLE_FILE, get(domains::apple_app_site_association))
+        .route("/admin/links", get(admin::search_links::search_links))
+        .route(
+            "/admin/removals",
+            get(admin::list_removals::list_removals).post(admin::remove::remove),
+        )
+        .route(
+            "/admin/removals/{id}",
+            delete(admin::revoke_removal::revoke_removal),
+        )
+        .route("/admin/reports", get(admin::reports::reports))
+        .route(
+            "/admin/reports/{id}",
+            delete(admin::close_report::close_report),
+        )
+        .route("/admin/users", get(admin::search_users::search_users))
 }
 
 /// Counts and times a request under its route's template.

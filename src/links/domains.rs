@@ -3,20 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use tokio::sync::Mutex;
-
 use super::{LinkError, LinkService};
-use crate::domain::{CurrentHosts, DomainHost, DomainId, Hosts, LinkRequest, Principal};
+use crate::domain::{DomainHost, DomainId, Hosts, LinkRequest, Principal};
 use crate::store::StoreError;
-
-/// The hosts in force, and who reads them anew.
-#[derive(Default)]
-pub struct KnownHosts {
-    /// The hosts, as of the last reading.
-    pub current: CurrentHosts,
-    /// A reading that began earlier does not end later.
-    reading: Mutex<()>,
-}
 
 impl LinkService {
     /// Reads all hosts from the database.
@@ -68,12 +57,11 @@ impl LinkService {
         if domain.is_own() {
             return Ok(Cow::Borrowed(request));
         }
-        let may_use = match may_use.get(&domain) {
-            Some(may_use) => *may_use,
-            None => {
-                let asked = self.store.may_use(owner, domain).await?;
-                *may_use.entry(domain).or_insert(asked)
-            }
+        let may_use = if let Some(may_use) = may_use.get(&domain) {
+            *may_use
+        } else {
+            let asked = self.store.may_use(owner, domain).await?;
+            *may_use.entry(domain).or_insert(asked)
         };
         if !may_use {
             return Err(LinkError::DomainRefused);

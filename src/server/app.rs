@@ -20,7 +20,7 @@ use crate::clicks::{
     Recorders, RedisSink, Sinks,
 };
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
-use crate::domain::Clock;
+use crate::domain::{Clock, CurrentBlocklist, OwnHost};
 use crate::http::paths;
 use crate::limits::{
     AtOnce, CallerHasher, CurrentLimits, FailureLimiter, Limiter, MissLimiter, Searches,
@@ -81,6 +81,24 @@ fn accounts(
     );
     let accounts = accounts.with_registration(config.registration.clone());
     Ok((accounts, of_links, link_passwords))
+}
+
+fn abuse(
+    store: &Store,
+    searches: &Searches,
+    blocklist: &CurrentBlocklist,
+    hosts: &KnownHosts,
+    clock: &Arc<dyn Clock>,
+) -> Abuse {
+    let (searches, blocklist) = (searches.clone(), blocklist.clone());
+    let hosts = hosts.current.clone();
+    Abuse::new(store.clone(), searches, blocklist, hosts, Arc::clone(clock))
+}
+
+fn own_host(config: &Config, base_url: &BaseUrl, hosts: &KnownHosts) -> OwnHost {
+    (base_url.own_host().clone())
+        .with_private_refused(config.private_targets)
+        .with_others(hosts.current.clone())
 }
 
 /// Look-ups of redirects. Has to be called on the main runtime.
@@ -172,12 +190,8 @@ impl App {
             &clock,
         )?;
         let blocklist = blocklist(config)?;
-        let searches = Searches::default();
-        let (searching, list) = (searches.clone(), blocklist.clone());
-        let hosts = KnownHosts::default();
-        let others = hosts.current.clone();
-        let of_abuse = others.clone();
-        let abuse = Abuse::new(store.clone(), searching, list, of_abuse, Arc::clone(&clock));
+        let (searches, hosts) = (Searches::default(), KnownHosts::default());
+        let abuse = abuse(&store, &searches, &blocklist, &hosts, &clock);
         let refusals = Refusals::new(&store, blocklist);
         let links = LinkService {
             store: store.clone(),
@@ -202,9 +216,7 @@ impl App {
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
             custom_code_min: config.custom_code_min,
-            own_host: (base_url.own_host().clone())
-                .with_private_refused(config.private_targets)
-                .with_others(others),
+            own_host: own_host(config, base_url, &hosts),
             hosts,
             is_reserved: paths::is_reserved,
             knows_countries: config.analytics.geoip_database.is_some(),

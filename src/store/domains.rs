@@ -274,11 +274,11 @@ async fn set(
         ),
     ];
     for (sql, value) in texts {
-        if let Some(value) = value {
-            connection
-                .execute(query(sql).bind(id.number()).bind(value))
-                .await?;
+        if value.is_kept() {
+            continue;
         }
+        let set = query(sql).bind(id.number()).bind(value.given());
+        connection.execute(set).await?;
     }
     let Some(owners) = &edit.owners else {
         return Ok(());
@@ -303,11 +303,11 @@ async fn set(
     Ok(())
 }
 
-fn text<'a, T>(edit: &'a FieldEdit<T>, as_str: fn(&T) -> &str) -> Option<Option<&'a str>> {
+fn text<T>(edit: &FieldEdit<T>, as_str: fn(&T) -> &str) -> FieldEdit<&str> {
     match edit {
-        FieldEdit::Keep => None,
-        FieldEdit::Clear => Some(None),
-        FieldEdit::Set(value) => Some(Some(as_str(value))),
+        FieldEdit::Keep => FieldEdit::Keep,
+        FieldEdit::Clear => FieldEdit::Clear,
+        FieldEdit::Set(value) => FieldEdit::Set(as_str(value)),
     }
 }
 

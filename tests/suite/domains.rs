@@ -71,8 +71,8 @@ both_modes! {
         assert_eq!(clicks("/urls/spring/stats").await, 1);
         assert_eq!(clicks("/urls/spring/stats/series?domain=GO.test:8443&interval=day").await, 4);
         app.get("/urls/spring/stats?domain=unknown.test").await.is_error(404, "Not Found");
-        let taken = make(app, &token, "go.test", "spring", TARGET).await;
-        taken.is_error(409, "custom_code: is taken");
+        let again = make(app, &token, "go.test", "spring", TARGET).await;
+        again.is_error(409, "custom_code: is taken");
         let deleted = Response::of(
             app.request(Method::DELETE, "/urls/spring?domain=go.test").bearer_auth(&token),
         );
