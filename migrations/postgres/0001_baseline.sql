@@ -126,9 +126,15 @@ CREATE TABLE deleted_users (
 
 -- Each alias of a link has a row of its own here, so that one constraint keeps all codes apart, and clicks are counted by code. Such a row
 -- has a code, an id and the link, without an owner: no list and no sum of an owner has it. Triggers keep these rows as `aliases` says.
+--
+-- Codes of another host than that of BASE_URL are kept here and everywhere as the number of the domain, a slash and the code: `7/spring`.
+-- So one column is the pair of domain and code, and keeps the codes of hosts apart.
 CREATE TABLE links (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     short_code     text    NOT NULL CONSTRAINT links_short_code_unique UNIQUE,
+    -- 0: the host of BASE_URL.
+    domain         integer NOT NULL GENERATED ALWAYS AS (
+        CASE WHEN strpos(short_code, '/') > 0 THEN split_part(short_code, '/', 1)::integer ELSE 0 END) STORED,
     target_url     text    NOT NULL,
     owner_id       bigint  CONSTRAINT links_owner_exists REFERENCES users (id) ON DELETE CASCADE,
     title          text    NOT NULL DEFAULT '',
@@ -194,6 +200,7 @@ CREATE INDEX ending_links ON links (owner_id, created_at DESC, id DESC) WHERE ex
 CREATE INDEX limited_links ON links (owner_id, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
 CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
 CREATE INDEX links_by_end ON links (owner_id, expires_at, id) WHERE expires_at IS NOT NULL;
+CREATE INDEX links_by_domain ON links (domain, owner_id, created_at DESC, id DESC) WHERE domain > 0;
 
 -- The tags of links, in the order of an owner's list.
 CREATE TABLE link_tags (
@@ -303,6 +310,53 @@ CREATE TRIGGER links_made_with_aliases AFTER INSERT ON links
     FOR EACH ROW WHEN (NEW.aliases <> '[]') EXECUTE FUNCTION link_aliased();
 CREATE TRIGGER links_aliased AFTER UPDATE OF aliases ON links
     FOR EACH ROW WHEN (NEW.aliases <> OLD.aliases) EXECUTE FUNCTION link_aliased();
+
+-- # Hosts
+
+-- Hosts beside that of BASE_URL, each with codes of its own. A number never comes again.
+CREATE TABLE domains (
+    id                          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- As it was given, with its port.
+    host                        text    NOT NULL,
+    -- In lower case, without a port: as requests name it.
+    name                        text    NOT NULL CONSTRAINT domains_name_unique UNIQUE,
+    root_url                    text,
+    not_found_url               text,
+    assetlinks                  text,
+    apple_app_site_association  text,
+    -- Whether every account may make links there; otherwise those of domain_owners may.
+    for_all                     boolean NOT NULL DEFAULT false,
+    created_at                  bigint  NOT NULL
+);
+
+CREATE TABLE domain_owners (
+    domain_id bigint NOT NULL REFERENCES domains (id) ON DELETE CASCADE,
+    user_id   bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    PRIMARY KEY (domain_id, user_id)
+);
+CREATE INDEX domain_owners_by_user ON domain_owners (user_id);
+
+-- Every instance learns of a change through the outbox, as of a change of links: the code is empty.
+CREATE FUNCTION domain_changed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO link_changes (short_code) VALUES (coalesce(NEW.id, OLD.id) || '/');
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER domain_changed AFTER INSERT OR UPDATE OR DELETE ON domains FOR EACH ROW EXECUTE FUNCTION domain_changed();
+
+-- No link is made on a host that is removed at the same moment.
+CREATE FUNCTION link_of_domain() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM FROM domains WHERE id = NEW.domain FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no domain %', NEW.domain;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER link_of_domain AFTER INSERT ON links
+    FOR EACH ROW WHEN (NEW.domain > 0) EXECUTE FUNCTION link_of_domain();
 
 -- How many links and aliases each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.
 CREATE TABLE link_totals (

@@ -84,9 +84,15 @@ CREATE TABLE deleted_users (
 
 -- Each alias of a link has a row of its own here, so that one constraint keeps all codes apart, and clicks are counted by code. Such a row
 -- has a code, an id and the link, without an owner: no list and no sum of an owner has it. Triggers keep these rows as `aliases` says.
+--
+-- Codes of another host than that of BASE_URL are kept here and everywhere as the number of the domain, a slash and the code: `7/spring`.
+-- So one column is the pair of domain and code, and keeps the codes of hosts apart.
 CREATE TABLE links (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
     short_code     TEXT    NOT NULL UNIQUE,
+    -- 0: the host of BASE_URL.
+    domain         INTEGER NOT NULL GENERATED ALWAYS AS (
+        CASE WHEN instr(short_code, '/') > 0 THEN CAST(short_code AS INTEGER) ELSE 0 END) VIRTUAL,
     target_url     TEXT    NOT NULL,
     owner_id       INTEGER REFERENCES users (id) ON DELETE CASCADE,
     title          TEXT    NOT NULL DEFAULT '',
@@ -147,6 +153,7 @@ CREATE INDEX ending_links ON links (owner_id, created_at DESC, id DESC) WHERE ex
 CREATE INDEX limited_links ON links (owner_id, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
 CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
 CREATE INDEX links_by_end ON links (owner_id, expires_at, id) WHERE expires_at IS NOT NULL;
+CREATE INDEX links_by_domain ON links (domain, owner_id, created_at DESC, id DESC) WHERE domain > 0;
 
 -- The tags of links, in the order of an owner's list.
 CREATE TABLE link_tags (
@@ -243,6 +250,52 @@ END;
 CREATE TRIGGER alias_made AFTER INSERT ON links WHEN new.alias_of IS NOT NULL
 BEGIN
     INSERT INTO link_changes (short_code, link_code) SELECT new.short_code, short_code FROM links WHERE id = new.alias_of;
+END;
+
+-- # Hosts
+
+-- Hosts beside that of BASE_URL, each with codes of its own. A number never comes again.
+CREATE TABLE domains (
+    id                          INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- As it was given, with its port.
+    host                        TEXT    NOT NULL,
+    -- In lower case, without a port: as requests name it.
+    name                        TEXT    NOT NULL UNIQUE,
+    root_url                    TEXT,
+    not_found_url               TEXT,
+    assetlinks                  TEXT,
+    apple_app_site_association  TEXT,
+    -- Whether every account may make links there; otherwise those of domain_owners may.
+    for_all                     INTEGER NOT NULL DEFAULT 0 CHECK (for_all IN (0, 1)),
+    created_at                  INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE domain_owners (
+    domain_id INTEGER NOT NULL REFERENCES domains (id) ON DELETE CASCADE,
+    user_id   INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    PRIMARY KEY (domain_id, user_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX domain_owners_by_user ON domain_owners (user_id);
+
+-- The process learns of a change through the outbox, as of a change of links: the code is empty.
+CREATE TRIGGER domain_made AFTER INSERT ON domains
+BEGIN
+    INSERT INTO link_changes (short_code) VALUES (new.id || '/');
+END;
+CREATE TRIGGER domain_changed AFTER UPDATE ON domains
+BEGIN
+    INSERT INTO link_changes (short_code) VALUES (new.id || '/');
+END;
+CREATE TRIGGER domain_removed AFTER DELETE ON domains
+BEGIN
+    INSERT INTO link_changes (short_code) VALUES (old.id || '/');
+END;
+
+-- No link is made on a host that is removed at the same moment.
+CREATE TRIGGER link_of_domain AFTER INSERT ON links
+WHEN new.domain > 0 AND NOT EXISTS (SELECT 1 FROM domains WHERE id = new.domain)
+BEGIN
+    SELECT RAISE(ABORT, 'there is no such domain');
 END;
 
 -- How many links and aliases each account has, so that a quota needs no count. Triggers keep it, also for statements by hand.

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, Notify};
 
 use crate::domain::{
-    AuditEntry, Clock, CurrentBlocklist, InvalidRemoval, NamedUser, Newest, NewestWanted,
-    Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report, SeenLink,
-    SeenUser, ShortCode, UserId,
+    AuditEntry, Clock, CurrentBlocklist, CurrentHosts, InvalidRemoval, NamedUser, Newest,
+    NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report,
+    SeenLink, SeenUser, ShortCode, UserId,
 };
 use crate::limits::{Searches, TooMany, Turn};
 use crate::store::{Actor, Change, NewRemoval, Removed, Store, StoreError};
 
 mod blocklist;
+mod domains;
 mod events;
 mod operator;
 mod searching;
@@ -32,6 +33,7 @@ pub struct Abuse {
     store: Store,
     searches: Searches,
     blocklist: CurrentBlocklist,
+    hosts: CurrentHosts,
     clock: Arc<dyn Clock>,
     begun: Notify,
     /// Held from a step's first look at the links until its changes are announced.
@@ -100,6 +102,18 @@ pub enum AbuseError {
     /// This removal is in force for it already.
     #[error("it was already removed")]
     Already(RemovalId),
+    /// There is no such host beside the service's own.
+    #[error("there is no such domain")]
+    NoDomain,
+    /// There is this host already.
+    #[error("there is this domain already")]
+    DomainExists,
+    /// The host has links.
+    #[error("the domain has links; delete them first")]
+    DomainHasLinks,
+    /// There are as many hosts as there may be.
+    #[error("there are as many domains as there may be")]
+    ManyDomains,
     /// The client reached a limit.
     #[error(transparent)]
     TooMany(#[from] TooMany),
@@ -115,12 +129,14 @@ impl Abuse {
         store: Store,
         searches: Searches,
         blocklist: CurrentBlocklist,
+        hosts: CurrentHosts,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
             store,
             searches,
             blocklist,
+            hosts,
             clock,
             begun: Notify::new(),
             at_work: Mutex::default(),
@@ -173,6 +189,10 @@ impl Abuse {
         match NamedUser::parse(value) {
             Some(named @ NamedUser::Email(_)) if kind == "user" => {
                 Ok(RemovalTarget::User(self.user(&named).await?))
+            }
+            _ if kind == "link" => {
+                let code = self.hosts.parse_code(value.trim());
+                Ok(RemovalTarget::Link(code.ok_or(InvalidRemoval::Code)?))
             }
             _ => Ok(RemovalTarget::parse(kind, value)?),
         }

@@ -235,7 +235,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_export_is_imported_with_the_same_properties(links in links()) {
-            let base_address = BaseAddress::from(&base());
+            let base_address = BaseAddress::new(&base(), crate::domain::CurrentHosts::default());
             let json = LinkJson { view: View::Full, base_address: base_address.clone(), secrets: true };
             let csv = CsvLinks { base_address, secrets: true };
             for (kind, form) in [

@@ -48,7 +48,7 @@ pub(super) fn one_link(
         View::Full => {
             let short_url = base_address.short_url(&link.code);
             let body = FullLinkBody::new(link, short_url, *clicks, shown.status(now));
-            Json(body).into_response()
+            Json(body.at(base_address.host_of(&link.code))).into_response()
         }
     };
     name_short_url(&mut response, &link.code, base_address);

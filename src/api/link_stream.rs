@@ -207,6 +207,7 @@ impl Form {
 fn full(listed: &ListedLink<'_>, base_address: &BaseAddress, secrets: bool) -> FullLinkBody {
     let short_url = base_address.short_url(&listed.link.code);
     let link = FullLinkBody::new(listed.link, short_url, listed.clicks, listed.status);
+    let link = link.at(base_address.host_of(&listed.link.code));
     if secrets {
         link.with_secrets_of(listed.link)
     } else {

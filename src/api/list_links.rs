@@ -52,6 +52,9 @@ pub(super) struct ListQuery {
     /// Links with this status. `used_up` goes by clicks that are written back, about a second after they were answered.
     #[param(value_type = Option<LinkStatus>, inline)]
     status: Option<String>,
+    /// Links of this host: one of `GET /domains`, or the service's own.
+    #[param(max_length = 260)]
+    domain: Option<String>,
     /// Order of the links; by default `-created_at`, newest first. `clicks` and `-clicks` sort by the counts that are written back
     /// to the database, which in an account with 10,000 links or more may be some seconds old. A link whose count changes between
     /// two pages may appear on both pages or on neither page.
@@ -98,7 +101,7 @@ pub(super) async fn list(
     client: ClientAddress,
     query: Result<QueryOf<ListQuery>, ApiError>,
 ) -> Result<Response, ApiError> {
-    let asked = query.and_then(|QueryOf(query)| Ok((query.parse()?, query)));
+    let asked = query.and_then(|QueryOf(query)| Ok((query.parse(&links)?, query)));
     let (
         ListRequest {
             listing,
@@ -168,10 +171,15 @@ struct Part {
 }
 
 impl ListQuery {
-    fn parse(&self) -> Result<ListRequest, ApiError> {
-        let listing = self
+    fn parse(&self, links: &LinkService) -> Result<ListRequest, ApiError> {
+        let mut listing = self
             .listing()
             .map_err(|error| ApiError::invalid(error.to_string()))?;
+        let domain = |raw: &String| {
+            let domain = links.domain_named(raw);
+            domain.ok_or_else(|| ApiError::invalid("domain: is no host of this service"))
+        };
+        listing.filter.domain = self.domain.as_ref().map(domain).transpose()?;
         Ok(ListRequest {
             part: self.part(listing.order)?,
             view: View::parse(self.view.as_deref())?,
@@ -185,6 +193,7 @@ impl ListQuery {
             text: self.q.as_deref().map_or(Ok(None), SearchText::parse)?,
             tag: self.tag.as_deref().map(SearchTag::parse).transpose()?,
             status: self.status.as_deref().map(status).transpose()?,
+            domain: None,
         };
         let order = self.sort.as_deref().map(LinkOrder::parse).transpose()?;
         Ok(Listing {
@@ -219,6 +228,7 @@ impl ListQuery {
             ("q", &self.q),
             ("tag", &self.tag),
             ("status", &self.status),
+            ("domain", &self.domain),
             ("sort", &self.sort),
             ("view", &self.view),
         ] {
@@ -239,6 +249,7 @@ mod tests {
 
     use super::*;
     use crate::config::BaseUrl;
+    use crate::domain::CurrentHosts;
 
     proptest! {
         #[test]
@@ -264,7 +275,8 @@ mod tests {
             view in of("full"),
         ) {
             let query = ListQuery { q, tag, status, sort, view, ..ListQuery::default() };
-            let base = BaseAddress::from(&BaseUrl::parse("https://sho.rt").unwrap());
+            let base = BaseUrl::parse("https://sho.rt").unwrap();
+            let base = BaseAddress::new(&base, CurrentHosts::default());
             let link = query.next_page(&base, 7, "c");
             prop_assert!(link.is_ascii());
             let url = link.strip_prefix("<https://sho.rt/urls/my?").unwrap().strip_suffix(">; rel=\"next\"").unwrap();

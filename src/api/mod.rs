@@ -14,9 +14,9 @@ use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::{BaseUrl, Guards};
 use crate::domain::rules::MAX_JSON;
-use crate::http::paths::METRICS;
+use crate::http::paths::{self, METRICS};
 use crate::http::{
-    self, Admission, BodyLimits, TrustedProxies, refuse_cross_origin, with_admission,
+    self, Admission, BodyLimits, TrustedProxies, refuse_cross_origin, with_admission, with_domain,
 };
 use crate::links::{LinkService, LiveCounts};
 use crate::redirect::{LinkPasswords, Redirect};
@@ -38,6 +38,7 @@ mod delete_account;
 mod delete_key;
 mod delete_link;
 mod document;
+mod domains;
 mod edit_link;
 mod entity_tags;
 mod explorer;
@@ -119,12 +120,14 @@ pub fn router(
     pages: Router,
 ) -> Router {
     let document = DocumentJson::new(base_url, public_metrics);
+    let own_host = state.links.own_host.clone();
     start_at_zero(&document);
     routes(base_url, guards, admission, public_metrics)
         .with_state(state)
         .merge(pages)
         .fallback(http::not_found)
         .method_not_allowed_fallback(http::method_not_allowed)
+        .layer(from_fn_with_state(own_host, with_domain))
         .layer(from_fn(measured))
         .layer(map_response(http::with_security_headers))
         .layer(Extension(document))
@@ -196,22 +199,7 @@ fn routes(
                 .delete(delete_link::delete)
                 .layer(of_link),
         )
-        .route("/admin/audit", get(admin::audit::audit))
-        .route("/admin/links", get(admin::search_links::search_links))
-        .route(
-            "/admin/removals",
-            get(admin::list_removals::list_removals).post(admin::remove::remove),
-        )
-        .route(
-            "/admin/removals/{id}",
-            delete(admin::revoke_removal::revoke_removal),
-        )
-        .route("/admin/reports", get(admin::reports::reports))
-        .route(
-            "/admin/reports/{id}",
-            delete(admin::close_report::close_report),
-        )
-        .route("/admin/users", get(admin::search_users::search_users))
+        .merge(administration())
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,
@@ -227,6 +215,7 @@ fn routes(
                 .head(visit::preview_shared)
                 .post(visit::unlock_shared),
         )
+        .route("/domains/ask", get(domains::ask))
         .route("/health", get(health::health))
         .route("/ready", get(ready::ready))
         .route("/robots.txt", get(well_known::robots))
@@ -240,6 +229,40 @@ fn routes(
     } else {
         routes
     }
+}
+
+/// The routes of administrators, and of hosts beside the service's own.
+fn administration() -> Router<ApiState> {
+    Router::new()
+        .route("/admin/audit", get(admin::audit::audit))
+        .route(
+            "/admin/domains",
+            get(admin::domains::list_domains).post(admin::domains::add_domain),
+        )
+        .route(
+            "/admin/domains/{host}",
+            get(admin::domains::show_domain)
+                .patch(admin::domains::edit_domain)
+                .delete(admin::domains::remove_domain),
+        )
+        .route("/domains", get(domains::domains))
+        .route(paths::ANDROID_FILE, get(domains::assetlinks))
+        .route(paths::APPLE_FILE, get(domains::apple_app_site_association))
+        .route("/admin/links", get(admin::search_links::search_links))
+        .route(
+            "/admin/removals",
+            get(admin::list_removals::list_removals).post(admin::remove::remove),
+        )
+        .route(
+            "/admin/removals/{id}",
+            delete(admin::revoke_removal::revoke_removal),
+        )
+        .route("/admin/reports", get(admin::reports::reports))
+        .route(
+            "/admin/reports/{id}",
+            delete(admin::close_report::close_report),
+        )
+        .route("/admin/users", get(admin::search_users::search_users))
 }
 
 /// Counts and times a request under its route's template.

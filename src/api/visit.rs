@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use crate::domain::Password;
 
 #[cfg(test)]
-use crate::http::documented::{CodeParameter, ErrorBody};
+use crate::http::documented::{ErrorBody, VisitedCode};
 use crate::http::{
     Asking, BodyLimits, ClientAddress, PathCode, VisitorHeaders, basic_password, read_body,
 };
@@ -89,7 +89,7 @@ pub(super) enum RedirectResponses {
     path = "/urls/r/{short_code}",
     tag = "links",
     operation_id = "visit",
-    params(CodeParameter),
+    params(VisitedCode),
     responses(RedirectResponses)
 )]
 pub(super) async fn visit(
@@ -143,7 +143,7 @@ const FIELD: &str = "password";
     path = "/urls/r/{short_code}",
     tag = "links",
     operation_id = "visit_with_password",
-    params(CodeParameter),
+    params(VisitedCode),
     request_body(content = Option<PasswordForm>, content_type = "application/x-www-form-urlencoded"),
     responses(RedirectResponses, TakesForm)
 )]
@@ -185,7 +185,7 @@ pub(super) async fn unlock(
     path = "/{short_code}",
     tag = "links",
     operation_id = "visit_shared_with_password",
-    params(CodeParameter),
+    params(VisitedCode),
     request_body(content = Option<PasswordForm>, content_type = "application/x-www-form-urlencoded"),
     responses(RedirectResponses, TakesForm)
 )]
@@ -225,7 +225,7 @@ pub(super) enum TakesForm {
     path = "/urls/r/{short_code}",
     tag = "links",
     operation_id = "preview",
-    params(CodeParameter),
+    params(VisitedCode),
     responses(RedirectResponses)
 )]
 pub(super) async fn preview(
@@ -251,7 +251,7 @@ pub(super) async fn preview(
     path = "/{short_code}",
     tag = "links",
     operation_id = "visit_shared",
-    params(CodeParameter),
+    params(VisitedCode),
     responses(RedirectResponses)
 )]
 pub(super) async fn visit_shared(
@@ -273,7 +273,7 @@ pub(super) async fn visit_shared(
     path = "/{short_code}",
     tag = "links",
     operation_id = "preview_shared",
-    params(CodeParameter),
+    params(VisitedCode),
     responses(RedirectResponses)
 )]
 pub(super) async fn preview_shared(

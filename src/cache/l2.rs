@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use foldhash::fast::RandomState;
 use moka::future::Cache;
 use moka::notification::RemovalCause;
-use tokio::sync::{RwLock, RwLockWriteGuard};
+use tokio::sync::{Notify, RwLock, RwLockWriteGuard};
 
 use super::freshness::Lifetimes;
 use super::limits::CacheLimits;
@@ -34,6 +34,8 @@ pub(super) struct L2 {
     /// Write-locked while changed links are removed, read-locked while one is inserted: so no outdated link is inserted
     /// after its removal.
     changing: Arc<RwLock<()>>,
+    /// Told when a host may have changed.
+    hosts_changed: Arc<Notify>,
 }
 
 /// Links, or codes without one: `None`. Both have one type, so that the cache is compiled once.
@@ -90,7 +92,13 @@ impl L2 {
                 .build_with_hasher(RandomState::default()),
             lifetimes: Arc::new(Lifetimes::up_to(MAX_LIFETIME.max(limits.link_ttl))),
             changing: Arc::default(),
+            hosts_changed: Arc::default(),
         }
+    }
+
+    /// Told when a host may have changed: such changes come as those of links do.
+    pub(super) fn hosts_changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.hosts_changed)
     }
 
     pub(super) async fn link(&self, code: &ShortCode) -> Option<L2Entry> {
@@ -187,6 +195,10 @@ impl L2 {
     }
 
     pub(super) async fn remove(&self, code: &ShortCode) {
+        if code.is_of_domain() {
+            self.hosts_changed.notify_one();
+            return;
+        }
         self.links.invalidate(code).await;
         self.unknown.invalidate(code).await;
     }
@@ -197,6 +209,7 @@ impl L2 {
     }
 
     pub(super) fn clear(&self) {
+        self.hosts_changed.notify_one();
         self.links.invalidate_all();
         self.unknown.invalidate_all();
     }

@@ -68,7 +68,7 @@ impl CacheLimits {
         let rare = link.rare.as_ref().map_or(0, |_| RARE_OVERHEAD);
         let fallback = link.fallback();
         let fallback = fallback.map_or(0, |fallback| fallback.as_str().len());
-        let bytes = LINK_OVERHEAD + code.as_str().len() + link.location.as_str().len();
+        let bytes = LINK_OVERHEAD + code.as_key().len() + link.location.as_str().len();
         let rules = link.rules().map_or(0, |rules| rules.bytes());
         let alias = link.alias().map_or(0, |alias| alias.link.as_str().len());
         let bytes = bytes + rare + fallback + rules + alias;
@@ -80,7 +80,7 @@ impl CacheLimits {
 
     /// What a code without a link counts against [`CacheLimits::unknown_memory`].
     pub(super) fn weight_of_unknown(code: &ShortCode) -> u32 {
-        u32::try_from(UNKNOWN_OVERHEAD + code.as_str().len()).unwrap_or(u32::MAX)
+        u32::try_from(UNKNOWN_OVERHEAD + code.as_key().len()).unwrap_or(u32::MAX)
     }
 
     #[cfg(test)]

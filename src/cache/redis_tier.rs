@@ -115,7 +115,7 @@ impl RedisTier {
         let mut call = scripts::ANNOUNCE_CHANGES.call(&all);
         call.arg(term.number);
         for code in codes {
-            call.arg(code.as_str());
+            call.arg(code.as_key());
         }
         let asked = Instant::now();
         let change = self.shard.query(&call, BACKGROUND_DEADLINE).await?;
@@ -201,7 +201,7 @@ impl RedisTier {
         let codes: Vec<_> = entries
             .iter()
             .flat_map(|(_, fields)| fields)
-            .filter_map(|(_, code)| ShortCode::parse(code))
+            .filter_map(|(_, code)| ShortCode::from_key(code))
             .collect();
         Ok((i64::try_from(codes.len()) == Ok(expected)).then_some(codes))
     }

@@ -39,7 +39,7 @@ pub(super) fn encode(link: &CachedLink, generation: &str) -> String {
         let alias = rare.alias.as_ref();
         let id = alias.map(|alias| alias.id.number().to_string());
         let id = id.as_deref().unwrap_or("-");
-        let own = alias.map_or("-", |alias| alias.link.as_str());
+        let own = alias.map_or("-", |alias| alias.link.as_key());
         let parts = [start, fallback, pool, mark, id, own];
         stored.extend(parts.into_iter().flat_map(|part| [" ", part]));
         if let Some(rules) = &rare.rules {
@@ -82,7 +82,7 @@ fn rare_parts<'a>(mut fields: impl Iterator<Item = &'a str>) -> Option<Box<RareP
         "-" => None,
         id => Some(Alias {
             id: LinkId::parse(id.parse().ok()?)?,
-            link: ShortCode::parse(own)?,
+            link: ShortCode::from_key(own)?,
         }),
     };
     let rules = match fields.next() {

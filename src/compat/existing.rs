@@ -2,7 +2,7 @@
 
 use super::caller::Caller;
 use super::services::Services;
-use crate::domain::{Link, LinkFilter, SearchText};
+use crate::domain::{DomainId, Link, LinkFilter, SearchText};
 use crate::http::ApiError;
 use crate::links::{CountedLink, Listing};
 
@@ -28,6 +28,7 @@ impl Services {
         let listing = Listing {
             filter: LinkFilter {
                 text: Some(text),
+                domain: Some(DomainId::OWN),
                 ..LinkFilter::default()
             },
             ..Listing::default()

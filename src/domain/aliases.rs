@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{InvalidProperty, ShortCode};
+use super::{DomainId, InvalidProperty, ShortCode};
 
 /// Up to 20 more codes of a link, all different, in the order in which they were given. How short one may be depends on who asks for
 /// it: `links::LinkService` knows.
@@ -74,6 +74,17 @@ impl Aliases {
     /// The codes as texts.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(ShortCode::as_str)
+    }
+
+    /// The codes with their host.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(ShortCode::as_key)
+    }
+
+    /// The same codes of a host.
+    #[must_use]
+    pub fn at(&self, domain: DomainId) -> Self {
+        Self(self.0.iter().map(|code| code.at(domain)).collect())
     }
 
     /// The codes that others lack.

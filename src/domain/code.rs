@@ -1,5 +1,6 @@
-//! Short codes: their form, and how a new one is drawn.
+//! Short codes: their form, the host that they belong to, and how a new one is drawn.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use compact_str::CompactString;
@@ -20,9 +21,15 @@ const MAX_LENGTH: usize = 64;
 /// A string that is shaped like a short code: 1 to 64 of `A-Z a-z 0-9 - _`. The table of paths (`http::paths`) says which
 /// of them are words of the service itself.
 ///
+/// A code belongs to a host: the same code of another host is another one, and everything that is kept by code is kept by both. A code
+/// is of the service's own host until [`ShortCode::at`] says otherwise.
+///
 /// Up to 24 bytes are kept inline: parsing a code of usual length allocates nothing.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ShortCode(CompactString);
+pub struct ShortCode(
+    /// The key: of the service's own host the code, otherwise the number of the domain, a slash and the code.
+    CompactString,
+);
 
 impl ShortCode {
     /// `None` for a string that cannot be a code: no look-up is needed.
@@ -62,10 +69,120 @@ impl ShortCode {
         Self(letters)
     }
 
-    /// The code as text.
+    /// The same code of another host.
+    #[must_use]
+    pub fn at(&self, domain: DomainId) -> Self {
+        let code = self.as_str();
+        if domain.is_own() {
+            return Self(CompactString::new(code));
+        }
+        Self(compact_str::format_compact!("{domain}{HOST_END}{code}"))
+    }
+
+    /// The host that it belongs to.
+    #[must_use]
+    pub fn domain(&self) -> DomainId {
+        let number = self.0.split_once(HOST_END);
+        let number = number.and_then(|(number, _)| number.parse().ok());
+        number.map_or(DomainId::OWN, DomainId)
+    }
+
+    /// The code as people see it, without its host.
     #[must_use]
     pub fn as_str(&self) -> &str {
+        self.0
+            .split_once(HOST_END)
+            .map_or(self.0.as_str(), |(_, code)| code)
+    }
+
+    /// The code with its host, as it is kept by caches, Redis and the database.
+    #[must_use]
+    pub fn as_key(&self) -> &str {
         &self.0
+    }
+
+    /// Stands for a host where changes are told by their codes: no link has it.
+    #[must_use]
+    pub fn of_domain(domain: DomainId) -> Self {
+        Self(compact_str::format_compact!("{domain}{HOST_END}"))
+    }
+
+    /// Whether it stands for a host.
+    #[must_use]
+    pub fn is_of_domain(&self) -> bool {
+        self.0.ends_with(HOST_END)
+    }
+
+    /// The same in paths and forms of the service's own host: of another host as `7~spring`.
+    #[must_use]
+    pub fn in_path(&self) -> Cow<'_, str> {
+        if self.domain().is_own() {
+            return self.as_str().into();
+        }
+        self.0.replace(HOST_END, IN_PATH).into()
+    }
+
+    /// The number of the host and the code in what [`ShortCode::in_path`] wrote.
+    #[must_use]
+    pub fn split_path(raw: &str) -> (DomainId, &str) {
+        let parts = raw.split_once(IN_PATH).and_then(|(number, code)| {
+            let domain = DomainId::parse(number.parse().ok()?)?;
+            Some((domain, code))
+        });
+        parts.unwrap_or((DomainId::OWN, raw))
+    }
+
+    /// Reads [`ShortCode::as_key`].
+    #[must_use]
+    pub fn from_key(key: &str) -> Option<Self> {
+        let Some((number, code)) = key.split_once(HOST_END) else {
+            return Self::parse(key);
+        };
+        let domain = DomainId::parse(number.parse().ok()?)?;
+        if code.is_empty() {
+            return Some(Self::of_domain(domain));
+        }
+        Self::parse(code).map(|code| code.at(domain))
+    }
+}
+
+/// Stands between the number of a domain and a code. No code has it.
+const HOST_END: char = '/';
+
+/// The same in a path. No code has it, either.
+const IN_PATH: &str = "~";
+
+/// The number of a host: links of different hosts do not know each other's codes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DomainId(u32);
+
+impl DomainId {
+    /// The host of `BASE_URL`.
+    pub const OWN: Self = Self(0);
+
+    /// The number of another host.
+    #[must_use]
+    pub fn parse(number: i64) -> Option<Self> {
+        let number = u32::try_from(number).ok()?;
+        (number > 0).then_some(Self(number))
+    }
+
+    /// Whether it is the host of `BASE_URL`.
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        self == Self::OWN
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0.into()
+    }
+}
+
+impl fmt::Display for DomainId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -120,6 +237,12 @@ impl CustomCode {
     pub fn as_code(&self) -> &ShortCode {
         &self.0
     }
+
+    /// The same code of another host.
+    #[must_use]
+    pub fn at(&self, domain: DomainId) -> Self {
+        Self(self.0.at(domain))
+    }
 }
 
 /// One letter, each as likely as any other: bytes past the last whole multiple of 56 are drawn again.
@@ -136,9 +259,10 @@ fn random_letter() -> Result<u8, getrandom::Error> {
     }
 }
 
+/// As people see it, without its host.
 impl fmt::Display for ShortCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
@@ -175,6 +299,27 @@ mod tests {
             let shaped = !raw.is_empty() && raw.len() <= 64
                 && raw.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
             prop_assert_eq!(ShortCode::parse(&raw).is_some(), shaped);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_code_of_a_host_is_kept_as_both(raw in "[A-Za-z0-9_-]{1,64}", number in 0_u32..) {
+            let (own, domain) = (ShortCode::parse(&raw).unwrap(), DomainId(number));
+            let code = own.at(domain);
+            prop_assert_eq!((code.as_str(), code.domain()), (raw.as_str(), domain));
+            prop_assert_eq!(code.to_string(), raw);
+            prop_assert_eq!(ShortCode::from_key(code.as_key()), Some(code.clone()));
+            prop_assert_eq!(code == own, domain.is_own());
+            prop_assert_eq!(code.at(DomainId::OWN), own);
+        }
+
+        #[test]
+        fn any_other_key_is_of_no_code(raw in "[0-9a-z/]{0,9}|\\PC{0,9}") {
+            if let Some(code) = ShortCode::from_key(&raw) {
+                prop_assert_eq!(ShortCode::from_key(code.as_key()), Some(code.clone()));
+                prop_assert_eq!(code.domain().is_own(), !raw.contains('/'));
+            }
         }
     }
 

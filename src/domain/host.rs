@@ -49,7 +49,7 @@ pub(super) fn all_of(host: Host<&str>) -> Vec<String> {
 }
 
 /// A host as a person writes it, in its one spelling.
-fn parsed(raw: &str) -> Result<String, InvalidHostPattern> {
+pub(super) fn parsed(raw: &str) -> Result<String, InvalidHostPattern> {
     let is_plain = |char: char| !char.is_whitespace() && !char.is_control();
     if raw.is_empty() || !raw.chars().all(is_plain) {
         return Err(InvalidHostPattern::NoHost);

@@ -6,8 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    CustomCode, LinkPassword, LinkProperties, LinkState, LinkTime, NotFollowed, PasswordMark,
-    PoolId, RemovalStatus, Rules, ShortCode, TargetUrl, Timestamp, UserId,
+    CustomCode, DomainId, LinkPassword, LinkProperties, LinkState, LinkTime, NotFollowed,
+    PasswordMark, PoolId, RemovalStatus, Rules, ShortCode, TargetUrl, Timestamp, UserId,
 };
 
 /// Identifier of a link: the database's own, from 1 up and never used again.
@@ -103,6 +103,10 @@ pub struct Alias {
 pub struct LinkRequest {
     /// What the owner sets.
     pub properties: LinkProperties,
+    /// The host that the link is for; `None`: the service's own.
+    pub domain: Option<String>,
+    /// The number of that host, once it is known that its owner may use it: the codes are of that host.
+    pub at: DomainId,
     /// The code of the owner's choice; without it, a code is drawn.
     pub custom_code: Option<CustomCode>,
     /// Clicks that another service counted for it.

@@ -104,7 +104,7 @@ impl RemovalTarget {
     #[must_use]
     pub fn value(&self) -> String {
         match self {
-            Self::Link(code) => code.to_string(),
+            Self::Link(code) => code.as_key().to_owned(),
             Self::Host(pattern) => pattern.to_string(),
             Self::User(user) => user.0.to_string(),
             Self::Address(range) => range.to_string(),

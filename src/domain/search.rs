@@ -1,6 +1,6 @@
 //! What an owner looks for in a list of links, and in which order.
 
-use super::{InvalidSearchText, LinkStatus, SearchText};
+use super::{DomainId, InvalidSearchText, LinkStatus, SearchText};
 
 /// Longest tag, in characters.
 const MAX_TAG: usize = 50;
@@ -54,13 +54,15 @@ pub struct LinkFilter {
     pub tag: Option<SearchTag>,
     /// A status.
     pub status: Option<LinkStatus>,
+    /// A host.
+    pub domain: Option<DomainId>,
 }
 
 impl LinkFilter {
     /// Whether it lets every link through.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.text.is_none() && self.tag.is_none() && self.status.is_none()
+        *self == Self::default()
     }
 }
 

@@ -26,7 +26,7 @@ impl Shard {
     #[must_use]
     pub fn of_code(code: &ShortCode, count: u16) -> Self {
         // FNV-1a over the bytes.
-        let mut hash = code.as_str().bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        let mut hash = code.as_key().bytes().fold(0x811c_9dc5_u32, |hash, byte| {
             (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
         });
         // The last steps of MurmurHash3: every bit of the hash then depends on every byte.

@@ -7,6 +7,7 @@ use url::{Host, Url};
 
 use super::embedded_address::canonical_address;
 use super::host::{all_of, normal};
+use super::hosts::{CurrentHosts, DomainHost};
 use super::location::{Location, authority};
 use super::target_network::Network;
 
@@ -133,6 +134,8 @@ pub struct OwnHost {
     host: Host<String>,
     port: Option<u16>,
     refuses_private: bool,
+    /// The other hosts of the service.
+    others: CurrentHosts,
 }
 
 impl OwnHost {
@@ -143,6 +146,7 @@ impl OwnHost {
             host: Host::Domain(String::new()),
             port: None,
             refuses_private: false,
+            others: CurrentHosts::default(),
         }
     }
 
@@ -153,6 +157,7 @@ impl OwnHost {
             host: plain(base.host()?),
             port: base.port_or_known_default(),
             refuses_private: false,
+            others: CurrentHosts::default(),
         })
     }
 
@@ -165,6 +170,29 @@ impl OwnHost {
         }
     }
 
+    /// The same of a service that has other hosts, too.
+    #[must_use]
+    pub fn with_others(self, others: CurrentHosts) -> Self {
+        Self { others, ..self }
+    }
+
+    /// Those hosts.
+    #[must_use]
+    pub fn others(&self) -> &CurrentHosts {
+        &self.others
+    }
+
+    /// Whether a request that names this host is one for the service's own host.
+    #[must_use]
+    pub fn is_named(&self, host: &DomainHost) -> bool {
+        let own = match &self.host {
+            Host::Domain(name) => normal(Host::Domain(name)),
+            Host::Ipv4(address) => normal(Host::Ipv4(*address)),
+            Host::Ipv6(address) => normal(Host::Ipv6(*address)),
+        };
+        own == host.name()
+    }
+
     /// Whether `url` leads back here, in any spelling of its host.
     ///
     /// A public host is this service on every port. On loopback, all addresses are the same host, and other ports are
@@ -173,6 +201,10 @@ impl OwnHost {
         let Some(host) = url.host().map(plain) else {
             return false;
         };
+        let name = url.host().map(normal).unwrap_or_default();
+        if self.others.get().named(name.as_bytes()).is_some() {
+            return true;
+        }
         if is_loopback(&self.host) {
             is_loopback(&host) && url.port_or_known_default() == self.port
         } else {

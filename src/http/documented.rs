@@ -1,17 +1,38 @@
 //! Responses that many routes share, for the OpenAPI document: one type for each requirement of a route.
 
+use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::{IntoParams, IntoResponses};
 
 pub use super::ErrorBody;
 
-/// The short code in a path: `PathCode` reads it, from the raw path.
+/// The short code in a path, and its host: `PathCode` reads them.
+pub struct CodeParameter;
+
+impl IntoParams for CodeParameter {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut all = VisitedCode::into_params(|| None);
+        all.extend(DomainParameter::into_params(|| None));
+        all
+    }
+}
+
+/// The short code in a path, from the raw path.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 #[expect(dead_code, reason = "it only describes the parameter")]
-pub struct CodeParameter {
+pub struct VisitedCode {
     /// Code of a link.
     #[param(example = "K7mXq2R", pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "it only describes the parameter")]
+struct DomainParameter {
+    /// The host of the link: one of `GET /domains`. Without it, this service's own.
+    #[param(example = "go.example.org", max_length = 260)]
+    domain: Option<String>,
 }
 
 /// A route that reads a JSON body.

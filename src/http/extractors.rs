@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::admitted::SMALL;
 use super::paths::decoded_code;
-use super::{Admitted, ApiError};
+use super::{Admitted, ApiError, CodesOf};
 use crate::domain::{ShortCode, json_reason, unknown_name};
 use crate::limits::{ClientShare, Full};
 use crate::telemetry::metrics::LIMIT_HITS;
@@ -368,7 +368,9 @@ impl<S: Sync> FromRequestParts<S> for PathCode {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         // Read from the raw path: a code that is not UTF-8 is unknown, and not an error.
-        Ok(Self(decoded_code(parts.uri.path())))
+        let code = decoded_code(parts.uri.path());
+        let codes = parts.extensions.get();
+        Ok(Self(code.and_then(|code| CodesOf::place(codes, code))))
     }
 }
 

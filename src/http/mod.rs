@@ -15,6 +15,7 @@ pub mod documented;
 mod errors;
 mod extractors;
 mod fallback;
+mod hosts;
 mod html;
 mod json;
 mod live;
@@ -39,10 +40,11 @@ pub use extractors::{
     BodyLimits, JsonBody, OptionalJsonBody, PathCode, QueryOf, ReadBody, parse_object, read_body,
 };
 pub use fallback::{catch_panic, method_not_allowed, not_found};
+pub use hosts::{CodesOf, with_domain};
 pub use html::{HTML, accepts_html, prefers_html, ranked};
 pub use json::{JSON, Json, json_line};
 pub use live::{MayListen, Unending, live_events};
-pub use redirects::LINK_RULES;
+pub use redirects::{LINK_RULES, redirect_to};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};
 pub use same_origin::{is_same_origin, refuse_cross_origin};
 pub use security_headers::{security_header_lines, with_security_headers};

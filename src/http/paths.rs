@@ -36,9 +36,13 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 40] = [
+pub const ROUTES: [Route; 46] = [
+    route(APPLE_FILE, Class::Bounded),
+    route(ANDROID_FILE, Class::Bounded),
     route("/.well-known/security.txt", Class::Unbounded),
     route("/admin/audit", Class::Bounded),
+    route("/admin/domains", Class::Bounded),
+    route("/admin/domains/{host}", Class::Bounded),
     route("/admin/links", Class::Bounded),
     route("/admin/removals", Class::Bounded),
     route("/admin/removals/{id}", Class::Bounded),
@@ -55,12 +59,14 @@ pub const ROUTES: [Route; 40] = [
     route("/docs", Class::Unbounded),
     route("/docs/", Class::Unbounded),
     route("/docs/{file}", Class::Unbounded),
-    route("/health", Class::Unbounded),
+    route("/domains", Class::Bounded),
+    route("/domains/ask", Class::Unbounded),
+    route(HEALTH, Class::Unbounded),
     route(METRICS, Class::Unbounded),
     route("/openapi.json", Class::Unbounded),
     route("/ready", Class::Unbounded),
     route("/report", Class::Bounded),
-    route("/robots.txt", Class::Unbounded),
+    route(ROBOTS, Class::Unbounded),
     route("/urls/bulk", Class::Bounded),
     route("/urls/export", Class::Bounded),
     route("/urls/my", Class::Bounded),
@@ -121,7 +127,7 @@ pub const PAGES: [Route; 41] = [
     route(PREVIEW, Class::Bounded),
     route("/app/register", Class::Queued),
     route("/app/report/{short_code}", Class::Bounded),
-    route("/assets/{file}", Class::Unbounded),
+    route(ASSETS, Class::Unbounded),
 ];
 
 /// The paths of the APIs of other shorteners: the routes are in `compat`, and not in the document of the API.
@@ -148,6 +154,33 @@ pub const COMPAT: [Route; 21] = [
     route("/rest/v3/visits/orphan", Class::Bounded),
     route("/yourls-api.php", Class::Bounded),
 ];
+
+/// The files of a host for apps.
+pub const ANDROID_FILE: &str = "/.well-known/assetlinks.json";
+/// The same of Apple.
+pub const APPLE_FILE: &str = "/.well-known/apple-app-site-association";
+
+const HEALTH: &str = "/health";
+const ROBOTS: &str = "/robots.txt";
+const ASSETS: &str = "/assets/{file}";
+
+/// Whether a host beside the service's own has this path, apart from `/`: its codes with what belongs to each, and what every host has.
+#[must_use]
+pub fn is_of_every_host(path: &str) -> bool {
+    let has_all = |route: &Route| {
+        route.class == Class::Redirect
+            || [QR, ASSETS, HEALTH, ROBOTS, ANDROID_FILE, APPLE_FILE].contains(&route.template)
+    };
+    let path = without_slash(path).unwrap_or(path);
+    preview_path(path).is_some() || route_of(path).is_some_and(has_all)
+}
+
+/// Whether a path has a code of which the parameter `domain` may say whose it is. The query of a redirect is the visitor's.
+#[must_use]
+pub fn takes_domain(path: &str) -> bool {
+    let takes = |route: &Route| route.class != Class::Redirect && route.template.contains(CODE);
+    route_of(path).is_some_and(takes)
+}
 
 /// The QR code of a link: a form on the link's page leads there.
 const QR: &str = "/urls/{short_code}/qr";
@@ -269,6 +302,13 @@ pub fn parse_code(raw: &str) -> Option<ShortCode> {
     ShortCode::parse(raw).filter(|_| !is_reserved)
 }
 
+/// The code in a path or a form of a page, which may be of another host ([`ShortCode::in_path`]).
+#[must_use]
+pub fn parse_placed_code(raw: &str) -> Option<ShortCode> {
+    let (domain, code) = ShortCode::split_path(raw);
+    parse_code(code).map(|code| code.at(domain))
+}
+
 /// The code of a redirect: in `/{short_code}` and `/urls/r/{short_code}`, perhaps followed by a slash. `None` for anything that
 /// needs decoding or is not a code: the router answers it.
 #[must_use]
@@ -321,10 +361,13 @@ pub fn is_for_people(path: &str) -> bool {
 #[must_use]
 pub fn decoded_code(path: &str) -> Option<ShortCode> {
     let mut prefixes = DERIVED.code_prefixes.iter();
-    let rest = prefixes.find_map(|prefix| path.strip_prefix(prefix))?;
+    let (prefix, rest) = prefixes.find_map(|prefix| Some((prefix, path.strip_prefix(prefix)?)))?;
     let raw = rest.split('/').next()?;
-    let decoded = percent_decode_str(raw).decode_utf8();
-    decoded.ok().and_then(|code| parse_code(&code))
+    let decoded = percent_decode_str(raw).decode_utf8().ok()?;
+    if DERIVED.redirect_prefixes.contains(prefix) {
+        return parse_code(&decoded);
+    }
+    parse_placed_code(&decoded)
 }
 
 #[cfg(test)]

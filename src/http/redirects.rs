@@ -31,6 +31,12 @@ impl IntoResponse for Fallback {
     }
 }
 
+/// A redirect that is no visit of a link.
+#[must_use]
+pub fn redirect_to(location: &Location) -> Response {
+    found(location, "no-store", false)
+}
+
 fn found(location: &Location, cached: &'static str, noindex: bool) -> Response {
     let location = HeaderValue::from_str(location.as_str())
         .expect("a Location holds nothing that a header may not carry");

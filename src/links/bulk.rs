@@ -1,7 +1,7 @@
 //! Creating many links in one call.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::passwords::MAX_AT_ONCE;
 use super::refused::Leads;
@@ -66,6 +66,17 @@ impl LinkService {
         owner: Principal,
         requests: &[&LinkRequest],
     ) -> Result<Vec<Result<(), LinkError>>, LinkError> {
+        let (placed, refused) = self.placed_each(owner, requests).await?;
+        let requests: Vec<_> = placed.iter().map(AsRef::as_ref).collect();
+        let checked = self.check_placed(owner, &requests).await?;
+        Ok(with_refused(checked, refused))
+    }
+
+    async fn check_placed(
+        &self,
+        owner: Principal,
+        requests: &[&LinkRequest],
+    ) -> Result<Vec<Result<(), LinkError>>, LinkError> {
         let now = self.clock.now();
         let leads = requests
             .iter()
@@ -111,6 +122,36 @@ impl LinkService {
     /// [`LinkError::OwnerGone`], [`LinkError::Store`], [`LinkError::NoCode`]: then no link is created, unless the answer of the
     /// database was lost.
     pub async fn shorten_many(
+        &self,
+        owner: Principal,
+        requests: &[&LinkRequest],
+        address: &str,
+    ) -> Result<Vec<BulkOutcome>, LinkError> {
+        let (placed, refused) = self.placed_each(owner, requests).await?;
+        let requests: Vec<_> = placed.iter().map(AsRef::as_ref).collect();
+        let made = self.shorten_placed(owner, &requests, address).await?;
+        Ok(with_refused(made, refused))
+    }
+
+    /// Each request at the host that it names, and the places of those that are refused.
+    async fn placed_each<'a>(
+        &self,
+        owner: Principal,
+        requests: &[&'a LinkRequest],
+    ) -> Result<(Vec<Cow<'a, LinkRequest>>, Vec<usize>), LinkError> {
+        let (mut placed, mut refused) = (Vec::new(), Vec::new());
+        let mut may_use = HashMap::new();
+        for (place, request) in requests.iter().enumerate() {
+            match self.placed_of_many(owner, request, &mut may_use).await {
+                Ok(request) => placed.push(request),
+                Err(LinkError::DomainRefused) => refused.push(place),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((placed, refused))
+    }
+
+    async fn shorten_placed(
         &self,
         owner: Principal,
         requests: &[&LinkRequest],
@@ -176,7 +217,7 @@ impl LinkService {
                     });
                 }
             } else {
-                let code = self.draw_code()?;
+                let code = self.draw_code()?.at(request.at);
                 drawn.push(Pending {
                     place,
                     request,
@@ -219,7 +260,7 @@ impl LinkService {
             drawn.retain(|link| matches!(outcomes[link.place], Err(LinkError::CodeTaken)));
             for place in 0..drawn.len() {
                 match self.draw_code() {
-                    Ok(code) => drawn[place].code = code,
+                    Ok(code) => drawn[place].code = code.at(drawn[place].request.at),
                     Err(error) => return Err((error, drawn)),
                 }
             }
@@ -267,6 +308,19 @@ impl LinkService {
         self.announce_all(&changes).await;
         Ok(())
     }
+}
+
+/// The outcomes of all requests: those at these places are refused for their host.
+fn with_refused<T>(
+    made: Vec<Result<T, LinkError>>,
+    refused: Vec<usize>,
+) -> Vec<Result<T, LinkError>> {
+    let mut outcomes = made;
+    // By rising places, so that each is where it was.
+    for place in refused {
+        outcomes.insert(place, Err(LinkError::DomainRefused));
+    }
+    outcomes
 }
 
 /// The error of a call as that of one of its links.

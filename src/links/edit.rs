@@ -1,5 +1,6 @@
 //! Changing a link.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -68,7 +69,15 @@ impl LinkService {
         if edit.new_password.is_some() && self.store.link_of(owner, code).await?.is_none() {
             return Ok(None);
         }
-        let edit = &*self.hashed_edit(edit, address).await?;
+        let hashed = self.hashed_edit(edit, address).await?;
+        let edit = &*match &hashed.aliases {
+            // They belong to the host of the link.
+            Some(aliases) if !code.domain().is_own() => Cow::Owned(LinkEdit {
+                aliases: Some(aliases.at(code.domain())),
+                ..hashed.into_owned()
+            }),
+            _ => hashed,
+        };
         if let Some(aliases) = &edit.aliases {
             self.count_new_aliases(owner, code, aliases).await?;
         }

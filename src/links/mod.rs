@@ -20,8 +20,10 @@ mod by_code;
 mod code_length;
 mod creations;
 mod delete;
+mod domains;
 mod edit;
 mod exists;
+mod known_hosts;
 mod lengthen;
 mod list;
 mod live;
@@ -44,6 +46,7 @@ pub use by_code::ClicksByCode;
 pub use code_length::CodeLength;
 pub use creations::Creations;
 pub use edit::Expected;
+pub use known_hosts::KnownHosts;
 pub use list::{ListedLink, Listing, Page, turns_of_long_pages};
 pub use live::{Listener, LiveCount, LiveCounts};
 pub use numbered::{MAX_NUMBERED_BY_CLICKS, NumberedPage};
@@ -96,6 +99,8 @@ pub struct LinkService {
     pub bulk_results: AtOnce,
     /// Where requests for long pages wait for their turn.
     pub long_pages: WaitingRoom,
+    /// The other hosts of the service.
+    pub hosts: KnownHosts,
     /// The service's own host: a target on it would loop.
     pub own_host: OwnHost,
     /// How long new codes are.
@@ -146,6 +151,9 @@ pub enum LinkError {
     /// A pool has room for so many targets only.
     #[error("the pool has room for {0} more targets")]
     PoolFull(u64),
+    /// There is no such host, or the owner may not use it.
+    #[error("must be one of the hosts that you may use: see GET /domains")]
+    DomainRefused,
     /// A new link may not have ended already.
     #[error("the link would have ended already")]
     EndsInPast,

@@ -49,9 +49,9 @@ impl LinkRequest {
         let code = self
             .custom_code
             .as_ref()
-            .map(|code| code.as_code().as_str());
+            .map(|code| code.as_code().as_key());
         let mut digest = Context::new(&SHA256);
-        digest.update(format!("{form}\0{code:?}\0{}\0", self.clicks).as_bytes());
+        digest.update(format!("{form}\0{code:?}\0{}\0{}\0", self.clicks, self.at).as_bytes());
         digest.update(&self.properties.canonical());
         digest.update(format!("\0{password:?}").as_bytes());
         digest.finish()
@@ -92,6 +92,7 @@ impl LinkService {
     ) -> Result<CountedLink, LinkError> {
         let caller = owner.user.0.to_string();
         self.limiter.count(Action::Create, &caller).await?;
+        let request = &*self.placed(owner, request).await?;
         let Some(RequestKey { key, form }) = key else {
             return self.create(owner, request, None, address).await;
         };
@@ -191,7 +192,7 @@ impl LinkService {
         } else {
             let mut draws = 0;
             loop {
-                let code = self.draw_code()?;
+                let code = self.draw_code()?.at(request.at);
                 draws += 1;
                 match create(&code).await {
                     Err(CreateLinkError::CodeTaken) if draws < DRAWS => {}

@@ -54,7 +54,8 @@ pub enum RedirectError {
 #[derive(Clone, Debug)]
 pub struct Fallback {
     location: Arc<Location>,
-    why: Foreseen,
+    /// `None`: the code is unknown.
+    why: Option<Foreseen>,
     noindex: bool,
 }
 
@@ -74,9 +75,11 @@ impl Fallback {
     /// Counts the visit by its reason.
     pub(super) fn count(&self, metrics: &FallbackMetrics) {
         let counter = match self.why {
-            Foreseen::Scheduled => &metrics.scheduled,
-            Foreseen::Expired => &metrics.expired,
-            Foreseen::UsedUp => &metrics.used_up,
+            Some(Foreseen::Scheduled) => &metrics.scheduled,
+            Some(Foreseen::Expired) => &metrics.expired,
+            Some(Foreseen::UsedUp) => &metrics.used_up,
+            // It is counted as unknown before.
+            None => return,
         };
         counter.increment(1);
     }
@@ -88,11 +91,22 @@ impl RedirectError {
         match (link.fallback(), why.foreseen()) {
             (Some(location), Some(why)) => Self::Fallback(Fallback {
                 location: Arc::clone(location),
-                why,
+                why: Some(why),
                 noindex: link.options.noindex,
             }),
             _ => why.into(),
         }
+    }
+
+    /// Where the visitors of an unknown code are sent, if its host says so.
+    pub(super) fn unknown_at(location: Option<&Arc<Location>>) -> Self {
+        location.map_or(Self::Unknown, |location| {
+            Self::Fallback(Fallback {
+                location: Arc::clone(location),
+                why: None,
+                noindex: false,
+            })
+        })
     }
 
     /// Whether this process may not know yet that the link may be followed again.
@@ -105,7 +119,7 @@ impl RedirectError {
             | Self::Locked
             | Self::Removed(_) => true,
             // All changes were known when the database was asked for a click.
-            Self::Fallback(fallback) => fallback.why != Foreseen::UsedUp,
+            Self::Fallback(fallback) => fallback.why != Some(Foreseen::UsedUp),
             _ => false,
         }
     }

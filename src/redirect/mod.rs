@@ -35,7 +35,9 @@ use std::time::Instant;
 use crate::analytics::{Classifier, Visitor};
 use crate::cache::{CachedLink, LinkCache, Resolved, Source};
 use crate::clicks::{ClicksBeforeLimit, Grants, Recorders, Wanted};
-use crate::domain::{Clock, CurrentBlocklist, Location, NotFollowed, RemovalStatus, ShortCode};
+use crate::domain::{
+    Clock, CurrentBlocklist, CurrentHosts, Location, NotFollowed, RemovalStatus, ShortCode,
+};
 use crate::limits::MissLimiter;
 use crate::telemetry::redirects::RedirectMetrics;
 
@@ -88,6 +90,8 @@ pub struct Redirect {
     pub noindex: bool,
     /// The targets to which no redirect leads, with or without the visitor's query.
     pub blocklist: CurrentBlocklist,
+    /// The hosts beside the service's own.
+    pub hosts: CurrentHosts,
 }
 
 /// The link, if it exists and may be followed now.
@@ -129,7 +133,7 @@ impl Redirect {
             .map_or_else(|_| Instant::now(), Redirected::at);
         self.metrics.duration.record(end.duration_since(start));
         let followed = followed.and_then(|redirected| self.forwarded(redirected, visitor));
-        self.with_noindex(followed)
+        self.answered(code, followed)
     }
 
     async fn followed(
@@ -239,7 +243,7 @@ impl Redirect {
     ) -> Result<Redirected, RedirectError> {
         let previewed = self.previewed(code, visitor, turn).await;
         let previewed = previewed.and_then(|redirected| self.forwarded(redirected, visitor));
-        self.with_noindex(previewed)
+        self.answered(code, previewed)
     }
 
     async fn previewed(
@@ -309,14 +313,22 @@ impl Redirect {
         Ok(())
     }
 
-    /// Counts a result, and adds what search engines are asked.
-    fn with_noindex(
+    /// Counts a result, and adds where an unknown code of another host leads and what search engines are asked.
+    fn answered(
         &self,
+        code: &ShortCode,
         result: Result<Redirected, RedirectError>,
     ) -> Result<Redirected, RedirectError> {
         self.note(&result);
         match result {
             Ok(redirected) => Ok(redirected.with_noindex(self.noindex)),
+            Err(RedirectError::Unknown) if !code.domain().is_own() => {
+                let hosts = self.hosts.get();
+                let host = hosts.get(code.domain());
+                Err(RedirectError::unknown_at(
+                    host.and_then(|host| host.not_found.as_ref()),
+                ))
+            }
             Err(error) => Err(error.with_noindex(self.noindex)),
         }
     }

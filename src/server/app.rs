@@ -21,13 +21,13 @@ use crate::clicks::{
 };
 use crate::compat::Services;
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
-use crate::domain::Clock;
+use crate::domain::{Clock, CurrentBlocklist, OwnHost};
 use crate::http::paths;
 use crate::limits::{
     AtOnce, CallerHasher, CurrentLimits, FailureLimiter, Limiter, MissLimiter, Searches,
 };
 use crate::links::{
-    ClickOrders, CodeLength, Creations, LinkService, LiveCounts, turns_of_long_pages,
+    ClickOrders, CodeLength, Creations, KnownHosts, LinkService, LiveCounts, turns_of_long_pages,
 };
 use crate::redirect::{LinkPasswords, Lookups, Pools, Redirect, ReplicaReads, RuleChoice};
 use crate::server::error::ServeError;
@@ -82,6 +82,24 @@ fn accounts(
     );
     let accounts = accounts.with_registration(config.registration.clone());
     Ok((accounts, of_links, link_passwords))
+}
+
+fn abuse(
+    store: &Store,
+    searches: &Searches,
+    blocklist: &CurrentBlocklist,
+    hosts: &KnownHosts,
+    clock: &Arc<dyn Clock>,
+) -> Abuse {
+    let (searches, blocklist) = (searches.clone(), blocklist.clone());
+    let hosts = hosts.current.clone();
+    Abuse::new(store.clone(), searches, blocklist, hosts, Arc::clone(clock))
+}
+
+fn own_host(config: &Config, base_url: &BaseUrl, hosts: &KnownHosts) -> OwnHost {
+    (base_url.own_host().clone())
+        .with_private_refused(config.private_targets)
+        .with_others(hosts.current.clone())
 }
 
 /// Look-ups of redirects. Has to be called on the main runtime.
@@ -173,9 +191,8 @@ impl App {
             &clock,
         )?;
         let blocklist = blocklist(config)?;
-        let searches = Searches::default();
-        let (searching, list) = (searches.clone(), blocklist.clone());
-        let abuse = Abuse::new(store.clone(), searching, list, Arc::clone(&clock));
+        let (searches, hosts) = (Searches::default(), KnownHosts::default());
+        let abuse = abuse(&store, &searches, &blocklist, &hosts, &clock);
         let refusals = Refusals::new(&store, blocklist);
         let links = LinkService {
             store: store.clone(),
@@ -200,7 +217,8 @@ impl App {
             creations: Creations::default(),
             code_length: CodeLength::new(config.code_length),
             custom_code_min: config.custom_code_min,
-            own_host: (base_url.own_host().clone()).with_private_refused(config.private_targets),
+            own_host: own_host(config, base_url, &hosts),
+            hosts,
             is_reserved: paths::is_reserved,
             knows_countries: config.analytics.geoip_database.is_some(),
             clock: Arc::clone(&clock),
@@ -251,6 +269,10 @@ impl App {
         Arc::new(LiveCounts::new(links, shutdown.draining_token()))
     }
 
+    fn base_address(&self, base_url: &BaseUrl) -> BaseAddress {
+        BaseAddress::new(base_url, self.links.hosts.current.clone())
+    }
+
     /// The state of the API's handlers.
     pub(super) fn api_state(
         &self,
@@ -274,7 +296,7 @@ impl App {
                 shutdown.draining_token(),
             )),
             metrics,
-            base_address: base_url.into(),
+            base_address: self.base_address(base_url),
             security_contact: SecurityContact(self.security_contact.clone()),
         }
     }
@@ -295,7 +317,7 @@ impl App {
         base_url: &BaseUrl,
         live: Arc<LiveCounts>,
     ) -> WebState {
-        let (links, base_address) = (Arc::clone(&self.links), BaseAddress::from(base_url));
+        let (links, base_address) = (Arc::clone(&self.links), self.base_address(base_url));
         let export: Arc<ExportLinks> = Arc::new(move |owner, client, form| {
             let (links, base_address) = (Arc::clone(&links), base_address.clone());
             Box::pin(async move {
@@ -358,6 +380,7 @@ impl App {
                 rules: RuleChoice::new(self.daily_keys.clone()),
                 noindex: self.noindex,
                 blocklist: self.links.refusals.blocklist.clone(),
+                hosts: self.links.hosts.current.clone(),
             },
             tasks: RedirectTasks {
                 deliveries,

@@ -85,7 +85,7 @@ impl Running {
         );
         let proxies = TrustedProxies(config.trusted_proxies.clone().into());
         let admission = Admission::new(&config.guards);
-        let site = Site::new(config, base_url);
+        let site = Site::new(config, base_url, app.links.hosts.current.clone());
         let pages = web::router(
             app.web_state(site.clone(), base_url, live),
             &config.guards,

@@ -115,6 +115,7 @@ pub async fn serve(
     };
     let limits = CurrentLimits::new(settings.limits);
     let app = App::new(&config, databases, redis, cache, &base_url, &limits, clock)?;
+    startup::ask_database(|| app.links.reload_hosts()).await?;
     if let Err(error) = app.links.lengthen_codes().await {
         tracing::warn!(%error, "the length of new codes is found out later");
     }

@@ -12,7 +12,7 @@ use crate::abuse::Abuse;
 use crate::cache::LinkCache;
 use crate::clicks::{DrainError, RecoveryError};
 use crate::config::{Config, DatabaseUrl};
-use crate::domain::{Clock, CurrentBlocklist, SystemClock};
+use crate::domain::{Clock, CurrentBlocklist, CurrentHosts, Hosts, SystemClock};
 use crate::limits::Searches;
 use crate::server::redis_recovery::{RecoverShardError, RedisRecovery};
 use crate::shared_redis::{FindMasterError, RedisShard, RedisShards};
@@ -170,7 +170,11 @@ pub async fn administration(config: &Config) -> Result<Abuse, ConnectError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let opened = with_schema(Schema::Require, config, &clock).await?;
     let (searches, blocklist) = (Searches::default(), CurrentBlocklist::default());
-    Ok(Abuse::new(opened.store, searches, blocklist, clock))
+    let hosts = CurrentHosts::default();
+    let served = opened.store.served_hosts().await;
+    let served = served.map_err(|error| no_database(error.into()))?;
+    hosts.set(Hosts::new(served));
+    Ok(Abuse::new(opened.store, searches, blocklist, hosts, clock))
 }
 
 /// Waits for every shard of Redis, for a while from `started` on, takes it into use, and warns of settings of Redis that put clicks at risk. A shard

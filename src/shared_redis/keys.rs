@@ -16,7 +16,7 @@
 //! | `{prefix}:probe` | string | a second | the search for a master (`redis::master`) | expiry |
 //! | `{prefix}:limit:ACTION:CALLER:WINDOW` | counter | two windows | `count_attempts` | expiry |
 //! | `{prefix}:day_key:DAY` | string, the key of a day (UTC), by which visitors are known again on it | the end of the day | `analytics::daily_key` | expiry |
-//! | `{prefix}:link:CODE` | string, a cached link | six hours | `cache_link` | `announce_changes`, expiry, eviction |
+//! | `{prefix}:link:CODE`, of another host `{prefix}:link:DOMAIN/CODE` | string, a cached link | six hours | `cache_link` | `announce_changes`, expiry, eviction |
 //!
 //! A data set that is given up is removed by `remove_data_set`, but for the keys that expire.
 //!
@@ -174,7 +174,7 @@ impl Keys {
     /// The cached link of a code.
     #[must_use]
     pub fn link(&self, code: &ShortCode) -> String {
-        format!("{}:link:{code}", self.tag)
+        format!("{}:link:{}", self.tag, code.as_key())
     }
 }
 

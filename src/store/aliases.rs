@@ -17,7 +17,7 @@ pub(super) async fn missing_alias(
         "SELECT value FROM json_each($1) AS asked
          WHERE NOT EXISTS (SELECT 1 FROM links WHERE short_code = value AND alias_of = $2) LIMIT 1",
     );
-    let codes: Json = aliases.texts().collect();
+    let codes: Json = aliases.keys().collect();
     let missing = connection
         .optional(find.bind(codes.to_string()).bind(link))
         .await?;

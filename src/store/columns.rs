@@ -3,7 +3,7 @@
 use super::StoreError;
 use super::sql::{Column, Row};
 use crate::domain::{
-    Aliases, EmailAddress, KeyName, LinkId, MaxClicks, PasswordHash, PoolId, PrivateNote,
+    Aliases, DomainId, EmailAddress, KeyName, LinkId, MaxClicks, PasswordHash, PoolId, PrivateNote,
     RemovalId, RemovalStatus, Rules, Scope, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey,
     UserId,
 };
@@ -25,6 +25,7 @@ macro_rules! columns {
 
 columns! {
     Aliases: String, json => aliases(&json);
+    DomainId: i64, number => DomainId::parse(number);
     EmailAddress: String, address => Some(EmailAddress::from_stored(address));
     KeyName: String, name => Some(KeyName::from_stored(name));
     LinkId: i64, number => LinkId::parse(number);
@@ -35,7 +36,7 @@ columns! {
     RemovalStatus: i64, number => u16::try_from(number).ok().and_then(|status| RemovalStatus::parse(status).ok());
     Rules: String, json => Rules::from_stored(&json);
     Scope: String, name => Scope::parse(&name);
-    ShortCode: String, code => ShortCode::parse(&code);
+    ShortCode: String, code => ShortCode::from_key(&code);
     Tags: String, json => tags(&json);
     TargetUrl: String, url => Some(TargetUrl::from_stored(&url));
     Timestamp: i64, micros => Timestamp::from_micros(micros);
@@ -74,7 +75,7 @@ fn aliases(json: &str) -> Option<Aliases> {
         return Some(Aliases::default());
     }
     let codes: Vec<String> = serde_json::from_str(json).ok()?;
-    let codes = codes.iter().map(|code| ShortCode::parse(code));
+    let codes = codes.iter().map(|code| ShortCode::from_key(code));
     Some(Aliases::from_stored(codes.collect::<Option<_>>()?))
 }
 

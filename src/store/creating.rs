@@ -282,7 +282,7 @@ pub(super) fn quota(max_links: u64) -> i64 {
 fn list(links: &[NewLink<'_>], by_code: bool) -> Result<String, StoreError> {
     let mut links: Vec<_> = links.iter().collect();
     if by_code {
-        links.sort_by_key(|link| link.code.as_str());
+        links.sort_by_key(|link| link.code.as_key());
     }
     let rows = links.iter().enumerate().map(|(place, link)| GivenRow {
         place_and_code: Some((place, link.code)),

@@ -177,7 +177,7 @@ impl Store {
         owner: UserId,
         codes: &[&ShortCode],
     ) -> Result<HashSet<ShortCode>, StoreError> {
-        let codes: serde_json::Value = codes.iter().map(|code| code.as_str()).collect();
+        let codes: serde_json::Value = codes.iter().map(|code| code.as_key()).collect();
         let find = query_of_each(
             taken!("= ANY (ARRAY(SELECT value FROM json_each($1)))"),
             taken!("IN (SELECT value FROM json_each($1))"),

@@ -34,6 +34,7 @@ mod database;
 mod deleted_accounts;
 mod detail_room;
 mod details;
+mod domains;
 mod editing;
 mod engine;
 mod failure;
@@ -86,6 +87,7 @@ pub use details::{
     Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
     MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER,
 };
+pub use domains::{DomainMade, DomainRemoved};
 pub use editing::{Deleted, EditLink, Edited, EditedLink, IsExpected};
 pub use failure::{OpenError, StoreError};
 pub use finding::{LinkMade, ToCount};

@@ -213,8 +213,8 @@ pub(super) fn change(row: &Row) -> Result<Change, StoreError> {
     let link: Option<String> = row.get("link_code")?;
     Ok(Change {
         number: row.get("number")?,
-        code: ShortCode::parse(&code),
-        link: link.as_deref().and_then(ShortCode::parse),
+        code: ShortCode::from_key(&code),
+        link: link.as_deref().and_then(ShortCode::from_key),
     })
 }
 
@@ -223,7 +223,7 @@ pub(super) async fn newest_changes(
     connection: &mut Connection<'_>,
     codes: &[ShortCode],
 ) -> Result<Vec<Change>, StoreError> {
-    let codes: serde_json::Value = codes.iter().map(ShortCode::as_str).collect();
+    let codes: serde_json::Value = codes.iter().map(ShortCode::as_key).collect();
     let find = query(
         "SELECT number, short_code, link_code FROM link_changes WHERE number IN (
              SELECT max(number) FROM link_changes

@@ -40,7 +40,7 @@ properties! {
     noindex boolean: noindex => *noindex;
     password_hash text: password => password.as_ref().map(PasswordHash::expose);
     rules text: rules => rules.as_ref().map(Rules::as_json);
-    aliases text: aliases => json!(aliases.texts().collect::<Vec<_>>()).to_string();
+    aliases text: aliases => json!(aliases.keys().collect::<Vec<_>>()).to_string();
 }
 
 /// The names of the columns.
@@ -82,7 +82,7 @@ impl Serialize for GivenRow<'_> {
         let mut row = serializer.serialize_map(None)?;
         if let Some((place, code)) = self.place_and_code {
             row.serialize_entry("place", &place)?;
-            row.serialize_entry("short_code", code.as_str())?;
+            row.serialize_entry("short_code", code.as_key())?;
         }
         for (name, value) in values(self.properties) {
             // A name that is left out is NULL.

@@ -140,9 +140,19 @@ impl Store {
             .map_or("links", |_| "link_tags AS tagged");
         let mut values = Values::default();
         let scope = owned(&mut values, &owner, filter.tag.as_ref());
+        let domain = filter.domain.map(|domain| values.name(domain.number()));
+        let of_domain = match (domain, &filter.tag) {
+            (None, _) => String::new(),
+            (Some(domain), None) => format!(" AND links.domain = {domain}"),
+            (Some(domain), Some(_)) => {
+                format!(
+                    " AND (SELECT domain FROM links WHERE links.id = tagged.link_id) = {domain}"
+                )
+            }
+        };
         let (narrowed, limit) = (narrowed(filter), values.name(count));
         let find = values.query(format!(
-            "SELECT count(*) AS links FROM (SELECT 1 FROM {table} WHERE {scope}{narrowed} LIMIT {limit}) AS found"
+            "SELECT count(*) AS links FROM (SELECT 1 FROM {table} WHERE {scope}{narrowed}{of_domain} LIMIT {limit}) AS found"
         ));
         let found = self.engine.read_one(find.of_search()).await?;
         let found: Option<i64> = found.map(|row| row.get("links")).transpose()?;
@@ -233,6 +243,9 @@ fn narrowed(filter: &LinkFilter) -> &'static str {
     if filter.tag.is_some() {
         return "";
     }
+    if filter.domain.is_some_and(|domain| !domain.is_own()) {
+        return " AND links.domain > 0";
+    }
     match filter.status {
         Some(LinkStatus::Inactive) => " AND NOT links.is_active",
         Some(LinkStatus::Scheduled) => " AND links.starts_at IS NOT NULL",
@@ -243,8 +256,25 @@ fn narrowed(filter: &LinkFilter) -> &'static str {
     }
 }
 
-/// Whether a row of `links` with these clicks has the wanted status, as [`Link::status`] says.
+/// Whether a row of `links` with these clicks is of the wanted host, and has the wanted status.
 fn matches(values: &mut Values<'_>, filter: &LinkFilter, now: Timestamp, clicks: &str) -> String {
+    let status = has_status(values, filter, now, clicks);
+    match filter.domain {
+        None => status,
+        Some(domain) => format!(
+            "links.domain = {} AND {status}",
+            values.name(domain.number())
+        ),
+    }
+}
+
+/// Whether it has the wanted status, as [`Link::status`] says.
+fn has_status(
+    values: &mut Values<'_>,
+    filter: &LinkFilter,
+    now: Timestamp,
+    clicks: &str,
+) -> String {
     const IS_ON: &str = "removed_status IS NULL AND is_active";
     let mut now = || values.name(now);
     // The start is before the end.

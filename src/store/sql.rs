@@ -193,7 +193,7 @@ values! {
     Text(
         &'q str, text => Cow::Borrowed(text);
         String, text => Cow::Owned(text);
-        &'q ShortCode, code => Cow::Borrowed(code.as_str());
+        &'q ShortCode, code => Cow::Borrowed(code.as_key());
         &'q [LinkId], links => Cow::Owned(json_list(links));
         &'q [i64], numbers => Cow::Owned(serde_json::Value::from(numbers).to_string());
         &'q [String], texts => Cow::Owned(serde_json::Value::from(texts).to_string());

@@ -15,7 +15,7 @@ use super::documents::{ExportForm, LinkDocuments};
 use super::form::Form;
 use super::page::{Frame, Site, own_page, refused_page};
 use super::session::SignedIn;
-use crate::domain::LinkRequest;
+use crate::domain::{LinkRequest, ShortCode};
 use crate::http::paths::is_reserved;
 use crate::http::{ApiError, BodyLimits, ClientAddress, QueryOf};
 use crate::import::{Encoding, Note, OtherPages, ReadLink, Source, TakesLinks, read_file};
@@ -71,6 +71,8 @@ const SOURCES: [(&str, &str); 13] = [
 struct Line {
     number: u64,
     code: String,
+    /// The code in the path of its page.
+    page: String,
     target: String,
     title: String,
     /// Why it is refused; empty if it is not.
@@ -178,7 +180,7 @@ pub(super) async fn import(
         let requests: Vec<_> = requests.collect();
         let outcomes = if is_wanted {
             let made = links.shorten_many(owner, &requests, address).await?;
-            let code = |made: BulkLink| Some(made.code.to_string());
+            let code = |made: BulkLink| Some(made.code.in_path().into_owned());
             made.into_iter()
                 .map(|link| link.map(code))
                 .collect::<Vec<_>>()
@@ -196,7 +198,10 @@ pub(super) async fn import(
                 continue;
             }
             match outcomes.next() {
-                Some(Ok(Some(code))) => line.code = code,
+                Some(Ok(Some(code))) => {
+                    ShortCode::split_path(&code).1.clone_into(&mut line.code);
+                    line.page = code;
+                }
                 Some(Ok(None)) => {}
                 Some(Err(error)) => {
                     line.refusal = link.in_words_of_file(ApiError::from(error).detail());
@@ -222,6 +227,7 @@ fn shown_lines(read: &[(ReadLink, Result<LinkRequest, String>)]) -> Vec<Line> {
         Line {
             number: read.line,
             code: link.code().unwrap_or_default().to_owned(),
+            page: String::new(),
             target: link.target().to_owned(),
             title: link.title().unwrap_or_default().to_owned(),
             refusal: request.as_ref().err().cloned().unwrap_or_default(),

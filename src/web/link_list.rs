@@ -40,6 +40,7 @@ impl ListQuery {
                         .map(|tag| SearchTag::parse(&tag))
                         .transpose()?,
                     status: given(&self.status).map(status).transpose()?,
+                    domain: None,
                 },
                 order: given(&self.sort)
                     .map(order)
@@ -152,6 +153,8 @@ pub(super) fn searched_as_far_as(order: LinkOrder, end: Position) -> String {
 /// A link of the list.
 pub(super) struct LinkRow {
     pub(super) code: String,
+    /// The code as people read it.
+    pub(super) shown: String,
     pub(super) short_url: String,
     pub(super) target: String,
     pub(super) title: String,
@@ -197,7 +200,8 @@ impl LinkRow {
         let properties = &link.properties;
         let title = properties.title.as_ref().map_or("", Title::as_str);
         Self {
-            code: link.code.to_string(),
+            code: link.code.in_path().into_owned(),
+            shown: site.shown_code(&link.code),
             short_url: site.short_url(&link.code),
             target: properties.target.as_str().to_owned(),
             title: title.to_owned(),

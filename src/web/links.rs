@@ -69,6 +69,9 @@ struct NewLinkPage<'a> {
     /// What a code may be, for the person and for the browser.
     code_hint: String,
     code_rules: String,
+    /// The service's own host, and the others that the account may use.
+    own_host: &'a str,
+    hosts: Vec<String>,
 }
 
 pub(super) async fn overview(
@@ -138,7 +141,7 @@ pub(super) async fn new(
     signed_in: SignedIn,
     QueryOf(given): QueryOf<Prefilled>,
 ) -> Result<Response, ApiError> {
-    new_page(&links, &site, &signed_in, given.form(), None)
+    new_page(&links, &site, &signed_in, given.form(), None).await
 }
 
 /// The same, with what was entered in the form that has only the target.
@@ -151,15 +154,15 @@ pub(super) async fn new_with(
     let checked = signed_in.check_session(&site, &form)?;
     let fields = LinkForm::sent(&form);
     match checked {
-        Ok(()) => new_page(&links, &site, &signed_in, fields, None),
+        Ok(()) => new_page(&links, &site, &signed_in, fields, None).await,
         Err(error) => {
             let form = fields.refused(&error);
-            new_page(&links, &site, &signed_in, form, Some(&error))
+            new_page(&links, &site, &signed_in, form, Some(&error)).await
         }
     }
 }
 
-fn new_page(
+async fn new_page(
     links: &LinkService,
     site: &Site,
     signed_in: &SignedIn,
@@ -168,12 +171,16 @@ fn new_page(
 ) -> Result<Response, ApiError> {
     let owner = signed_in.owner();
     let least = links.shortest_code(owner.is_admin);
+    let hosts = links.store.domains_of(signed_in.principal).await?;
+    let base = site.base_url();
     let page = NewLinkPage {
         frame: Frame::own(site, owner),
         csrf: owner.csrf,
         form,
         code_hint: format!("{least} to 64 characters of A–Z a–z 0–9 - _; empty: a random code"),
         code_rules: format!("minlength={least} maxlength=64 spellcheck=false autocapitalize=none"),
+        own_host: base.split_once("://").map_or(base, |(_, host)| host),
+        hosts,
     };
     match refusal {
         Some(error) => refused_page(error, &page),
@@ -197,11 +204,14 @@ pub(super) async fn make(
         Ok::<_, ApiError>(made.await?)
     };
     match made.await {
-        Ok(made) => Ok(see_other(&format!("/app/links/{}?new=1", made.link.code))),
+        Ok(made) => Ok(see_other(&format!(
+            "/app/links/{}?new=1",
+            made.link.code.in_path()
+        ))),
         Err(error) if error.is_failure() => Err(error),
         Err(error) => {
             let form = fields.refused(&error);
-            new_page(&links, &site, &signed_in, form, Some(&error))
+            new_page(&links, &site, &signed_in, form, Some(&error)).await
         }
     }
 }

@@ -27,6 +27,8 @@ struct LinkPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     code: String,
+    /// The code as people read it.
+    shown: String,
     short_url: String,
     clicks: String,
     status: &'static str,
@@ -126,6 +128,7 @@ struct Page {
 /// A code of the link, its address, and the clicks by it.
 struct CodeRow {
     code: String,
+    shown: String,
     short_url: String,
     clicks: String,
 }
@@ -153,13 +156,14 @@ impl Page {
             let found = links.clicks_by_code(owner, code, &asked.range).await?;
             let found = found.ok_or_else(ApiError::url_not_found)?;
             codes.extend(found.rows.iter().map(|(code, clicks)| CodeRow {
-                code: code.to_string(),
+                code: code.in_path().into_owned(),
+                shown: site.shown_code(code),
                 short_url: site.short_url(code),
                 clicks: grouped(*clicks),
             }));
         }
         let place = ClicksPage {
-            path: format!("/app/links/{}", shown.link.code),
+            path: format!("/app/links/{}", shown.link.code.in_path()),
             tag: String::new(),
         };
         let mut series = ClicksView::new(&place, asked, &clicks);
@@ -193,7 +197,8 @@ impl Page {
         let page = LinkPage {
             frame: Frame::own(site, signed_in.owner()),
             csrf: signed_in.owner().csrf,
-            code: link.code.to_string(),
+            code: link.code.in_path().into_owned(),
+            shown: site.shown_code(&link.code),
             short_url: site.short_url(&link.code),
             clicks: grouped(self.shown.clicks),
             status: word(self.shown.status(now)),
@@ -274,7 +279,7 @@ pub(super) async fn edit(
         // The address may have been that of an alias, which is gone now.
         Ok(edited) => Ok(see_other(&format!(
             "/app/links/{}?saved=1",
-            edited.link.code
+            edited.link.code.in_path()
         ))),
         Err(error) if error.is_failure() => Err(error),
         Err(error) => {

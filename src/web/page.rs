@@ -14,7 +14,7 @@ use super::assets::{Paths, paths};
 use super::language::Language;
 use super::opened_at::opened_elsewhere;
 use crate::config::{BaseUrl, Config};
-use crate::domain::{Location, Registration, ShortCode, Timestamp};
+use crate::domain::{CurrentHosts, Location, Registration, ShortCode, Timestamp};
 use crate::http::{ApiError, HTML, with_clicks_as_of};
 
 /// What the operator says of the service; cheap to clone.
@@ -26,6 +26,7 @@ struct SiteWords {
     contact: Option<String>,
     home_redirect: Option<String>,
     base_url: String,
+    hosts: CurrentHosts,
     keeps_classes: bool,
     registration: Registration,
 }
@@ -33,12 +34,13 @@ struct SiteWords {
 impl Site {
     /// The settings, and the public address.
     #[must_use]
-    pub fn new(config: &Config, base_url: &BaseUrl) -> Self {
+    pub fn new(config: &Config, base_url: &BaseUrl, hosts: CurrentHosts) -> Self {
         Self(Arc::new(SiteWords {
             name: config.site_name.clone(),
             contact: config.site_contact.as_deref().map(str::to_owned),
             home_redirect: config.home_redirect.as_deref().map(str::to_owned),
             base_url: base_url.as_str().to_owned(),
+            hosts,
             keeps_classes: config.analytics.are_on,
             registration: config.registration.clone(),
         }))
@@ -75,9 +77,14 @@ impl Site {
         self.0.base_url.starts_with("https:")
     }
 
+    /// A code as people read it: of another host with the host.
+    pub(super) fn shown_code(&self, code: &ShortCode) -> String {
+        self.0.hosts.shown_key(code.as_key())
+    }
+
     /// The address that people share.
     pub(super) fn short_url(&self, code: &ShortCode) -> String {
-        format!("{}/{code}", self.0.base_url)
+        self.0.hosts.short_url(&self.0.base_url, code)
     }
 }
 

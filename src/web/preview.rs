@@ -26,6 +26,8 @@ struct PreviewPage<'a> {
     /// Its own code, and the code that was asked for, which is followed.
     code: String,
     asked_code: String,
+    /// Of a link of another host, the service's own address.
+    service: &'a str,
     clicks: String,
     /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
@@ -142,7 +144,13 @@ pub(super) async fn preview(
         made: made_at.date(),
         frame: Frame::public(&site, wish.language()),
         short_url: site.short_url(&code),
-        code: code.to_string(),
+        // Another host has no pages for reports.
+        service: if code.domain().is_own() {
+            ""
+        } else {
+            site.base_url()
+        },
+        code: code.in_path().into_owned(),
         asked_code,
         clicks: grouped_with(clicks, wish.language().thousands()),
         as_of: as_of.map(minute),

@@ -16,7 +16,7 @@ use super::session::SignedIn;
 use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::domain::{RangeQuery, SeriesRange, Timestamp, Title};
-use crate::http::paths::parse_code;
+use crate::http::paths::parse_placed_code;
 use crate::http::{ApiError, PathCode};
 use crate::links::{CountedLink, LinkService};
 
@@ -92,22 +92,22 @@ pub(super) async fn delete_link(
         title: format!("Delete 1 link with {}?", number_of(shown.clicks, "click")),
         text: "The link stops working, and its clicks are deleted. Nobody else will get its code."
             .to_owned(),
-        listed: vec![listed(&shown)],
-        action: format!("/app/links/{code}/delete"),
+        listed: vec![listed(&site, &shown)],
+        action: format!("/app/links/{}/delete", code.in_path()),
         yes: "Delete",
         no: "Cancel",
-        back: format!("/app/links/{code}"),
+        back: format!("/app/links/{}", code.in_path()),
         as_of: shown.as_of,
         ..Question::default()
     };
     asked(&site, &signed_in, StatusCode::OK, question)
 }
 
-fn listed(shown: &CountedLink) -> ListedLink {
+fn listed(site: &Site, shown: &CountedLink) -> ListedLink {
     let properties = &shown.link.properties;
     let title = properties.title.as_ref().map(Title::as_str);
     ListedLink {
-        name: title.unwrap_or(shown.link.code.as_str()).to_owned(),
+        name: title.map_or_else(|| site.shown_code(&shown.link.code), str::to_owned),
         target: properties.target.as_str().to_owned(),
         clicks: number_of(shown.clicks, "click"),
     }
@@ -122,7 +122,7 @@ pub(super) async fn delete_selected(
 ) -> Result<Response, ApiError> {
     signed_in.check(&site, &form)?;
     let place = ListQuery::at(form.get("place"));
-    let codes: Vec<_> = form.all("code").filter_map(parse_code).collect();
+    let codes: Vec<_> = form.all("code").filter_map(parse_placed_code).collect();
     check_number(codes.len())?;
     let mut found = Vec::new();
     for codes in codes.chunks(AT_ONCE) {
@@ -141,11 +141,11 @@ pub(super) async fn delete_selected(
     );
     let codes = found
         .iter()
-        .map(|shown| ("code", shown.link.code.to_string()));
+        .map(|shown| ("code", shown.link.code.in_path().into_owned()));
     let question = Question {
         title: format!("Delete {count} with {clicks}?"),
         text: IS_GONE.to_owned(),
-        listed: found.iter().map(listed).collect(),
+        listed: (found.iter()).map(|shown| listed(&site, shown)).collect(),
         action: "/app/links/selected".to_owned(),
         fields: [("action", "delete".to_owned()), ("place", place.place())]
             .into_iter()

@@ -20,7 +20,8 @@ use crate::links::LinkService;
 #[template(path = "report.html")]
 struct ReportPage<'a> {
     frame: Frame<'a>,
-    code: &'a ShortCode,
+    code: String,
+    short_url: String,
     csrf: String,
     reason: &'a str,
     is_refused: bool,
@@ -30,7 +31,7 @@ struct ReportPage<'a> {
 #[template(path = "reported.html")]
 struct ReportedPage<'a> {
     frame: Frame<'a>,
-    code: &'a ShortCode,
+    short_url: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -52,7 +53,7 @@ pub(super) async fn show(
     }
     let page = ReportedPage {
         frame: Frame::public(&site, PageWish::language_of(&headers)),
-        code: &code,
+        short_url: site.short_url(&code),
     };
     public_page(StatusCode::OK, &page)
 }
@@ -67,7 +68,8 @@ fn shown(
     let (csrf, cookie) = session::form_token(site, headers)?;
     let page = ReportPage {
         frame: Frame::public(site, PageWish::language_of(headers)).with_form(headers),
-        code,
+        code: code.in_path().into_owned(),
+        short_url: site.short_url(code),
         csrf,
         reason,
         is_refused: status != StatusCode::OK,
@@ -99,5 +101,8 @@ pub(super) async fn send(
     if !links.report(&code, &reason, client.as_str()).await? {
         return Err(ApiError::url_not_found());
     }
-    Ok(see_other(&format!("/app/report/{code}?sent=yes")))
+    Ok(see_other(&format!(
+        "/app/report/{}?sent=yes",
+        code.in_path()
+    )))
 }

@@ -28,6 +28,8 @@ struct RulesPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     code: String,
+    /// The code as people read it.
+    shown: String,
     target: String,
     revision: String,
     said: &'static str,
@@ -135,7 +137,7 @@ pub(super) async fn change(
     match changed.await {
         Ok(_) => Ok(see_other(&format!(
             "/app/links/{}/rules?saved=1",
-            link.code
+            link.code.in_path()
         ))),
         Err(error) if error.is_failure() => Err(error),
         Err(error) => {
@@ -226,7 +228,8 @@ fn page(
     let page = RulesPage {
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
-        code: link.code.to_string(),
+        code: link.code.in_path().into_owned(),
+        shown: site.shown_code(&link.code),
         target: link.properties.target.as_str().to_owned(),
         revision: Revision::of(link).to_string(),
         said: shown.said,

@@ -5,7 +5,7 @@ use futures_util::future::{join_all, try_join_all};
 use super::form::Form;
 use crate::domain::{LinkEdit, Principal, ShortCode, TagEdit, Tags};
 use crate::http::ApiError;
-use crate::http::paths::parse_code;
+use crate::http::paths::parse_placed_code;
 use crate::links::{Expected, LinkError, LinkService};
 
 /// The most links that are changed together: the links of a page.
@@ -45,7 +45,7 @@ pub(super) async fn act_on_all(
             return Err(ApiError::invalid(detail));
         }
     };
-    let codes: Vec<_> = codes.into_iter().filter_map(parse_code).collect();
+    let codes: Vec<_> = codes.into_iter().filter_map(parse_placed_code).collect();
     // A change that any link refuses is refused before a link is changed.
     if let Action::Edit(edit) = &action {
         for codes in codes.chunks(AT_ONCE) {

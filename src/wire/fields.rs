@@ -13,9 +13,9 @@ use super::value::{Ignored, SecretText, Value, sentence};
 #[cfg(test)]
 use crate::domain::LinkStatus;
 use crate::domain::{
-    Aliases, CustomCode, FieldEdit, LinkEdit, LinkPassword, LinkProperties, LinkRequest, MaxClicks,
-    OwnHost, PasswordHash, PrivateNote, Rules, StartingClicks, TagEdit, Tags, TargetUrl, Timestamp,
-    Title,
+    Aliases, CustomCode, DomainId, FieldEdit, LinkEdit, LinkPassword, LinkProperties, LinkRequest,
+    MaxClicks, OwnHost, PasswordHash, PrivateNote, Rules, StartingClicks, TagEdit, Tags, TargetUrl,
+    Timestamp, Title,
 };
 
 /// Declares the fields: what each says, its kind and type, and the documents that have it.
@@ -39,6 +39,8 @@ macro_rules! link_fields {
 }
 
 const NEW: &[DocumentKind] = &[Query, Object, Bulk, Form, Table];
+/// The host of a link never changes.
+const PLACED: &[DocumentKind] = NEW;
 const IN_BODY: &[DocumentKind] = &[Object, Bulk, Form, Table, Patch];
 const ANY: &[DocumentKind] = &[Query, Object, Bulk, Form, Table, Patch];
 /// Forms have rules on a page of their own.
@@ -54,6 +56,9 @@ link_fields! {
     /// `POST /urls/bulk`, and of an administrator, it may be shorter.
     #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{1,64}$")]
     custom_code: Text(String), NEW;
+    /// The host of the link: one of `GET /domains`. Without it, this service's own. It never changes.
+    #[schema(value_type = Option<String>, example = "go.example.org")]
+    domain: Text(String), PLACED;
     /// The moment from which the link is not followed any more: RFC 3339 with a zone. Of a new link it is in the future, unless
     /// `created_at` shows an exported link. Otherwise a moment in the past ends the link now.
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -263,6 +268,8 @@ impl LinkFields {
         }
         Ok(LinkRequest {
             properties: properties.checked().map_err(sentence)?,
+            domain: self.domain.given().filter(|domain| !domain.is_empty()),
+            at: DomainId::OWN,
             custom_code,
             clicks: self.clicks.given().unwrap_or_default().number(),
             may_have_ended: self.created_at.given().is_some(),

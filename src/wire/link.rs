@@ -116,6 +116,10 @@ pub struct FullLinkBody {
     /// More codes at which it is followed.
     #[schema(example = json!(["spring"]), max_items = 20)]
     pub aliases: Vec<String>,
+    /// The host at which it is followed; `null`: the service's own.
+    #[serde(default)]
+    #[schema(required = true, example = "go.example.org")]
+    pub domain: Option<String>,
 }
 
 impl FullLinkBody {
@@ -154,11 +158,19 @@ impl FullLinkBody {
             password_hash: None,
             rules: RulesJson::of(properties.rules.as_ref()),
             aliases: properties.aliases.texts().map(str::to_owned).collect(),
+            domain: None,
         }
     }
 }
 
 impl FullLinkBody {
+    /// The same at this host.
+    #[must_use]
+    pub fn at(mut self, domain: Option<String>) -> Self {
+        self.domain = domain;
+        self
+    }
+
     /// The same with the hash of its password.
     #[must_use]
     pub fn with_secrets_of(mut self, link: &Link) -> Self {
@@ -200,6 +212,7 @@ pub const COLUMNS: &[Column] = &[
     column("has_password", |link| flag(link.has_password)),
     column("rules", |link| link.rules.to_string().into()),
     column("aliases", |link| link.aliases.join(",").into()),
+    column("domain", |link| text(link.domain.as_deref())),
 ];
 
 /// One column more, of an export with secrets.

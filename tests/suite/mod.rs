@@ -18,6 +18,7 @@ mod cross_origin;
 mod dear_headers;
 mod delete;
 mod document;
+mod domains;
 mod embedded;
 mod encrypted_redis;
 mod errors;

@@ -12,6 +12,7 @@ use super::PageQuery;
 use super::removal_body::RemovalBody;
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+use crate::api::base_address::BaseAddress;
 #[cfg(test)]
 use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, Json, QueryOf};
@@ -38,13 +39,16 @@ pub(in crate::api) struct RemovalsBody {
 )]
 pub(in crate::api) async fn list_removals(
     State(abuse): State<Arc<Abuse>>,
+    State(base_address): State<BaseAddress>,
     _: Admin,
     QueryOf(query): QueryOf<PageQuery>,
 ) -> Result<Json<RemovalsBody>, ApiError> {
     let wanted = query.wanted()?;
     let found = abuse.removals(&wanted).await?;
     Ok(Json(RemovalsBody {
-        removals: found.entries.iter().map(RemovalBody::new).collect(),
+        removals: (found.entries.iter())
+            .map(|removal| RemovalBody::new(removal, &base_address))
+            .collect(),
         next: found.next,
     }))
 }

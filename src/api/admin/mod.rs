@@ -11,6 +11,8 @@ use crate::http::documented::ErrorBody;
 
 pub(super) mod audit;
 pub(super) mod close_report;
+mod domain_body;
+pub(super) mod domains;
 pub(super) mod list_removals;
 pub(super) mod removal_body;
 pub(super) mod remove;

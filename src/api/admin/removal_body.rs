@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::api::base_address::BaseAddress;
 #[cfg(test)]
 use crate::api::words::{ProgressWord, RemovedKindWord, removal_status};
 use crate::domain::{Removal, Timestamp};
@@ -16,7 +17,7 @@ pub(in crate::api) struct RemovalBody {
     /// What was removed: `link`, `host`, `user`, `address`, or `blocklist`, the service's own of all that its list covers.
     #[schema(value_type = RemovedKindWord)]
     kind: String,
-    /// The code, the host, the account's number, or the address.
+    /// The code, of another host as `HOST/CODE`; the host, the account's number, or the address.
     #[schema(example = "K7mXq2R")]
     value: String,
     /// Why.
@@ -43,11 +44,15 @@ pub(in crate::api) struct RemovalBody {
 }
 
 impl RemovalBody {
-    pub(super) fn new(removal: &Removal) -> Self {
+    pub(super) fn new(removal: &Removal, base_address: &BaseAddress) -> Self {
+        let value = match removal.kind.as_str() {
+            "link" => base_address.shown_key(&removal.value),
+            _ => removal.value.clone(),
+        };
         Self {
             id: removal.id.0,
             kind: removal.kind.clone(),
-            value: removal.value.clone(),
+            value,
             reason: removal.reason.clone(),
             status: removal.status.code(),
             removed_by: removal.removed_by.map(|user| user.0),

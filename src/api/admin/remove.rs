@@ -12,6 +12,7 @@ use super::NeedsRole;
 use super::removal_body::RemovalBody;
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+use crate::api::base_address::BaseAddress;
 #[cfg(test)]
 use crate::api::words::{RemovalKindWord, wanted_status};
 use crate::domain::{InvalidRemoval, Reason, RemovalStatus};
@@ -28,7 +29,7 @@ pub(in crate::api) struct NewRemovalBody {
     /// `link`, `host`, `user` or `address`.
     #[schema(value_type = RemovalKindWord)]
     kind: String,
-    /// A short code; a host (`example.org`, or `*.example.org` with all below it); an account's number or e-mail address; an IP
+    /// A short code, of another host than the service's own as `HOST/CODE`; a host (`example.org`, or `*.example.org` with all below it); an account's number or e-mail address; an IP
     /// address, or a range of them. An address of IPv6 stands for its /64.
     #[schema(example = "K7mXq2R", min_length = 1)]
     value: String,
@@ -61,6 +62,7 @@ pub(in crate::api) struct NewRemovalBody {
 pub(in crate::api) async fn remove(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
+    State(base_address): State<BaseAddress>,
     Admin(administrator): Admin,
     JsonBody(body): JsonBody<NewRemovalBody>,
 ) -> Result<Json<RemovalBody>, ApiError> {
@@ -70,7 +72,7 @@ pub(in crate::api) async fn remove(
     let target = abuse.target(&body.kind, &body.value).await?;
     let removed = abuse.remove(&administrator, &target, &reason, status);
     let removal = settle(&abuse, &links, removed.await?).await;
-    Ok(Json(RemovalBody::new(&removal)))
+    Ok(Json(RemovalBody::new(&removal, &base_address)))
 }
 
 /// The status by its code; what is no such number is no status.

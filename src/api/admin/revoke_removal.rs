@@ -9,6 +9,7 @@ use super::NeedsRole;
 use super::removal_body::RemovalBody;
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+use crate::api::base_address::BaseAddress;
 use crate::domain::RemovalId;
 #[cfg(test)]
 use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken};
@@ -35,6 +36,7 @@ use crate::links::LinkService;
 pub(in crate::api) async fn revoke_removal(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
+    State(base_address): State<BaseAddress>,
     Admin(administrator): Admin,
     Path(id): Path<String>,
 ) -> Result<Json<RemovalBody>, ApiError> {
@@ -46,5 +48,5 @@ pub(in crate::api) async fn revoke_removal(
         error => error.into(),
     })?;
     let removal = settle(&abuse, &links, revoked).await;
-    Ok(Json(RemovalBody::new(&removal)))
+    Ok(Json(RemovalBody::new(&removal, &base_address)))
 }

@@ -1,6 +1,9 @@
 //! Changes of links: dropped from memory, announced in Redis, and followed.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
 
 use super::{CacheShard, LinkCache};
 use crate::cache::cursor::InvalidationCursor;
@@ -166,6 +169,12 @@ impl LinkCache {
     pub fn redis_away_for(&self) -> Duration {
         let redis = self.shards.iter().filter_map(|shard| shard.redis.as_ref());
         redis.map(RedisTier::away_for).max().unwrap_or_default()
+    }
+
+    /// Told when a host may have changed, here or at another instance.
+    #[must_use]
+    pub fn hosts_changed(&self) -> Arc<Notify> {
+        self.l2.hosts_changed()
     }
 
     /// Whether changes are published to other instances, in Redis.

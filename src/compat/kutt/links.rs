@@ -12,7 +12,7 @@ use crate::compat::caller::{Asking, Caller};
 use crate::compat::parameters::Parameters;
 use crate::compat::said::said;
 use crate::compat::services::Services;
-use crate::domain::{LinkFilter, SearchText, ShortCode};
+use crate::domain::{DomainId, LinkFilter, SearchText, ShortCode};
 use crate::http::paths::parse_code;
 use crate::http::{ApiError, Json};
 use crate::links::{Expected, LinkError, Listing};
@@ -63,6 +63,7 @@ async fn listed(
     let listing = Listing {
         filter: LinkFilter {
             text: text.flatten(),
+            domain: Some(DomainId::OWN),
             ..LinkFilter::default()
         },
         ..Listing::default()

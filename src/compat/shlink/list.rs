@@ -12,7 +12,7 @@ use super::problem::Problem;
 use crate::accounts::Access;
 use crate::compat::caller::{Asking, Caller};
 use crate::compat::services::Services;
-use crate::domain::{LinkFilter, LinkId, LinkOrder, SearchTag, SearchText};
+use crate::domain::{DomainId, LinkFilter, LinkId, LinkOrder, SearchTag, SearchText};
 use crate::http::ApiError;
 use crate::links::{Listing, MAX_NUMBERED_BY_CLICKS};
 
@@ -61,6 +61,7 @@ async fn listed(services: &Services, caller: &Caller, raw: Option<&str>) -> Resu
         filter: LinkFilter {
             text: text.map_err(|why| sentence(why.to_string()))?.flatten(),
             tag: tag.map_err(|why| sentence(why.to_string()))?,
+            domain: Some(DomainId::OWN),
             status: None,
         },
         order: known,

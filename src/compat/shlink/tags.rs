@@ -14,7 +14,7 @@ use crate::accounts::Access;
 use crate::compat::caller::{Asking, Caller};
 use crate::compat::parameters::Parameters;
 use crate::compat::services::Services;
-use crate::domain::{LinkEdit, LinkFilter, SearchTag, TagEdit, Tags};
+use crate::domain::{DomainId, LinkEdit, LinkFilter, SearchTag, TagEdit, Tags};
 use crate::http::ApiError;
 use crate::links::{Expected, LinkError, Listing};
 use crate::store::TagTotals;
@@ -190,6 +190,7 @@ async fn change(
     let listing = Listing {
         filter: LinkFilter {
             tag: Some(tag.clone()),
+            domain: Some(DomainId::OWN),
             ..LinkFilter::default()
         },
         ..Listing::default()

@@ -10,7 +10,9 @@ use crate::compat::caller::{Asking, Caller};
 use crate::compat::parameters::Parameters;
 use crate::compat::sentence::renamed;
 use crate::compat::services::Services;
-use crate::domain::{FieldEdit, InvalidTarget, Link, LinkOrder, TargetUrl, Timestamp, Title};
+use crate::domain::{
+    DomainId, FieldEdit, InvalidTarget, Link, LinkFilter, LinkOrder, TargetUrl, Timestamp, Title,
+};
 use crate::http::ApiError;
 use crate::links::{LinkError, Listing, MAX_NUMBERED_BY_CLICKS};
 use crate::wire::LinkFields;
@@ -294,6 +296,10 @@ async fn stats(
     if limit > 0 {
         let listing = Listing {
             order,
+            filter: LinkFilter {
+                domain: Some(DomainId::OWN),
+                ..LinkFilter::default()
+            },
             ..Listing::default()
         };
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);

@@ -74,6 +74,7 @@ impl From<LinkError> for ApiError {
             LinkError::CodeTooShort(least) => Self::invalid(format!(
                 "custom_code: must be at least {least} characters long"
             )),
+            LinkError::DomainRefused => Self::invalid(format!("domain: {error}")),
             LinkError::EndsInPast => Self::invalid("expires_at: must be in the future"),
             LinkError::KeyReused => Self::invalid(
                 "Idempotency-Key: was used for another request; send a new one with each new request",
@@ -128,6 +129,10 @@ impl From<AbuseError> for ApiError {
             AbuseError::Already(id) => {
                 let detail = format!("value: was already removed, by removal {}", id.0);
                 Self::conflict(&detail)
+            }
+            AbuseError::NoDomain => Self::not_found(),
+            AbuseError::DomainExists | AbuseError::DomainHasLinks | AbuseError::ManyDomains => {
+                Self::conflict(&format!("host: {error}"))
             }
             AbuseError::TooMany(too_many) => too_many.into(),
             AbuseError::Store(error) => error.into(),

@@ -13,21 +13,22 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::service::Service;
-use hyper::{Method, Request, StatusCode, Uri, Version};
+use hyper::{Method, Request, StatusCode, Version};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::Instrument;
 
+use super::asked::{is_read, preview, root_of, wish_of, without_slash};
 use super::forward::forward_body;
 use super::parse::MAX_NAME_BYTES;
 use super::shared_stream::SharedStream;
 use crate::analytics::LastClass;
-use crate::domain::ShortCode;
+use crate::domain::{ServedHost, ShortCode};
 use crate::http::paths::{self, Class, redirect_code, route_of};
 use crate::http::{
-    Admission, Admitted, ApiError, ClientAddress, ClientLeft, Cors, LinkAtRest, Peer, RequestId,
-    RequestIds, TrustedProxies, Unending, VisitorHeaders, X_REQUEST_ID, is_basic,
+    Admission, Admitted, ApiError, ClientAddress, ClientLeft, CodesOf, Cors, LinkAtRest, Peer,
+    RequestId, RequestIds, TrustedProxies, Unending, VisitorHeaders, X_REQUEST_ID, is_basic,
 };
 use crate::redirect::Redirect;
 use crate::server::shutdown::Shutdown;
@@ -107,6 +108,16 @@ impl Service<Request<Incoming>> for ConnectionService {
         }
         Box::pin(async move {
             let id = dispatcher.ids.of(request.headers());
+            let host = dispatcher.host_of(&request);
+            if let Some(host) = &host {
+                request
+                    .extensions_mut()
+                    .insert(CodesOf::Host(Arc::clone(host)));
+            }
+            let is_elsewhere = host
+                .as_ref()
+                .filter(|_| !paths::is_of_every_host(request.uri().path()));
+            let elsewhere = is_elsewhere.map(|host| root_of(host, &request));
             if let Some(uri) = without_slash(request.uri()) {
                 *request.uri_mut() = uri;
             }
@@ -115,9 +126,15 @@ impl Service<Request<Incoming>> for ConnectionService {
             }
             let doubt = doubt_about(&request);
             let is_last = doubt.is_some();
-            let mut response = match (doubt, redirect_code(request.uri().path())) {
-                (Some(doubt), _) => doubt.into_response(),
-                (None, Some(code)) if is_read(request.method()) => {
+            let code = redirect_code(request.uri().path());
+            let code = code.and_then(|code| CodesOf::place(request.extensions().get(), code));
+            let mut response = match (doubt, elsewhere, code) {
+                (Some(doubt), _, _) => doubt.into_response(),
+                (None, Some(response), _) => {
+                    let wish = PageWish::of_headers(request.headers());
+                    dispatcher.as_wished(response, wish, None).await
+                }
+                (None, None, Some(code)) if is_read(request.method()) => {
                     let is_head = request.method() == Method::HEAD;
                     let response = dispatcher.redirect(&code, is_head, &request, &id, &last_class);
                     let response = response.await;
@@ -138,6 +155,8 @@ impl Service<Request<Incoming>> for ConnectionService {
                 _ => {
                     let wish = wish_of(&request);
                     let code = wish.and_then(|_| paths::decoded_code(request.uri().path()));
+                    let code =
+                        code.and_then(|code| CodesOf::place(request.extensions().get(), code));
                     let response = dispatcher.shared(request, &id, &stream).await;
                     dispatcher.as_wished(response, wish, code).await
                 }
@@ -151,36 +170,6 @@ impl Service<Request<Incoming>> for ConnectionService {
             Ok(response)
         })
     }
-}
-
-/// The address without the slash after its code or page; `None` without such a slash.
-fn without_slash(uri: &Uri) -> Option<Uri> {
-    let path = paths::without_slash(uri.path())?;
-    let path_and_query = match uri.query() {
-        Some(query) => format!("{path}?{query}"),
-        None => path.to_owned(),
-    };
-    let mut parts = uri.clone().into_parts();
-    parts.path_and_query = Some(path_and_query.parse().ok()?);
-    Uri::from_parts(parts).ok()
-}
-
-/// The address of the page that shows where a link leads, for a client that takes a page and asks for `/{code}+`.
-fn preview<B>(request: &Request<B>) -> Option<Uri> {
-    let path = paths::preview_path(request.uri().path())?;
-    let is_wanted = is_read(request.method()) && PageWish::accepted(request.headers()).is_some();
-    is_wanted.then(|| path.parse().ok()).flatten()
-}
-
-fn is_read(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD)
-}
-
-/// What a client wishes instead of JSON, where people may meet the path.
-fn wish_of<B>(request: &Request<B>) -> Option<PageWish> {
-    let is_for_people = paths::is_for_people(request.uri().path());
-    let wish = || PageWish::of_headers(request.headers());
-    is_for_people.then(wish).flatten()
 }
 
 /// A redirect that gets here may have a password.
@@ -243,6 +232,16 @@ fn closes_unread(status: StatusCode) -> bool {
 }
 
 impl Dispatcher {
+    /// The host that a request names, if it is not the service's own: in its target, or in its header.
+    fn host_of<B>(&self, request: &Request<B>) -> Option<Arc<ServedHost>> {
+        let hosts = self.redirect.hosts.get();
+        let named = match request.uri().authority() {
+            Some(authority) => authority.as_str().as_bytes(),
+            None => request.headers().get(HOST)?.as_bytes(),
+        };
+        hosts.named(named).cloned()
+    }
+
     /// An error as a page, if the client prefers a page; perhaps an error of a visit to a code.
     async fn as_wished(
         &self,

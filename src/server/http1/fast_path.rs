@@ -110,13 +110,17 @@ impl FastPath {
         let mut received = BytesMut::new();
         let mut consecutive = 0;
         let last_class = LastClass::default();
+        let mut hosts = self.redirect.hosts.view();
         let peer = stream.peer_addr().ok();
         let (draining, timer) = (shutdown.draining(), sleep(self.request_timeout));
         tokio::pin!(draining, timer);
         let mut idle_timer = IdleTimer::new(shutdown, draining, timer, self.request_timeout);
         loop {
             match parse(&received, self.max_head) {
-                Head::Redirect(request) => {
+                Head::Redirect(mut request) => {
+                    if let Some(host) = hosts.get().named(request.host) {
+                        request.code = request.code.at(host.id);
+                    }
                     let length = request.length;
                     let head = &received[..length];
                     let forwarded_for = request.visitor.forwarded_for();

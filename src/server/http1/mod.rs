@@ -15,6 +15,7 @@
 //! | `render` | the only place that writes responses as bytes |
 //! | `idle_timer` | closes a connection that takes too long for its next request |
 
+mod asked;
 mod buffers;
 pub(super) mod connection;
 pub(super) mod dispatch;

@@ -34,6 +34,8 @@ pub(super) struct RedirectRequest<'a> {
     pub(super) path: &'a str,
     pub(super) code: ShortCode,
     pub(super) is_head: bool,
+    /// The host that it names.
+    pub(super) host: &'a [u8],
     /// The first `X-Request-Id`.
     pub(super) id: Option<&'a [u8]>,
     pub(super) visitor: VisitorHeaders<'a>,
@@ -71,6 +73,7 @@ pub(super) fn parse(received: &[u8], max: usize) -> Head<'_> {
         path,
         code,
         is_head,
+        host: &[],
         id: None,
         visitor: VisitorHeaders::default(),
         length,
@@ -100,7 +103,11 @@ impl<'a> RedirectRequest<'a> {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         match name.len() {
             2 => return !is("te"),
-            4 => *hosts += u32::from(is("host")),
+            4 if is("host") => {
+                *hosts += 1;
+                self.host = value;
+            }
+            4 => {}
             6 => return !is("expect"),
             7 if is("upgrade") => return false,
             10 if is("connection") => return value.eq_ignore_ascii_case(b"keep-alive"),

@@ -24,6 +24,7 @@ mod flush;
 mod flush_times;
 mod follow;
 mod history;
+mod hosts;
 mod invalidation;
 mod maintain;
 mod measure;
@@ -80,6 +81,7 @@ pub(super) fn spawn(
         app.database_max,
     ));
     jobs.spawn(code_length::run(Arc::clone(&app.links)));
+    jobs.spawn(hosts::run(Arc::clone(&app.links)));
     jobs.spawn(prune::run(flusher()));
     jobs.spawn(daily_keys::run(app.daily_keys.clone()));
     let links = Arc::clone(&app.links);

@@ -52,12 +52,12 @@ impl Seen {
             .as_ref()
             .is_none_or(|(newest, _)| *newest < link.number())
         {
-            note.link = Some((link.number(), code.as_str().to_owned()));
+            note.link = Some((link.number(), code.as_key().to_owned()));
         }
     }
 
     pub(in crate::store) fn deleted(&self, code: &ShortCode) {
-        self.noted().note.deleted = Some(code.as_str().to_owned());
+        self.noted().note.deleted = Some(code.as_key().to_owned());
     }
 
     pub(in crate::store) fn registered(&self, account: UserId) {

@@ -144,6 +144,7 @@ pub(super) async fn requests_with(
     accounts(&mut all).await;
     links(&mut all).await;
     administration(&mut all).await;
+    domains(&mut all).await;
     pages::visitors(&mut all).await;
     pages::owners(&mut all).await;
     pages::accounts(&mut all).await;
@@ -356,6 +357,37 @@ pub(super) async fn reported(app: &App, admin: &str, code: &str) -> String {
     assert_eq!(sent.status, 202, "{sent:?}");
     let seen = app.get_as(admin, "/admin/reports?limit=1").await.json();
     seen["reports"][0]["id"].to_string()
+}
+
+async fn domains(all: &mut Requests<'_>) {
+    let app = all.app;
+    let admin = Account::new(app).await;
+    app.backend.execute(GRANT, &admin.email).await;
+    let (token, none) = (admin.token.as_str(), Value::Null);
+    let host = |host: &str| json!({ "host": host, "owners": "all", "assetlinks": "[]", "apple_app_site_association": "{}" });
+    for made in ["go.test", "gone.test"] {
+        let request = app.request(Method::POST, "/admin/domains");
+        let request = request.bearer_auth(token).json(&host(made));
+        let added = Response::of(request).await;
+        assert_eq!(added.status, 200, "{added:?}");
+    }
+    all.api(token, "POST /admin/domains", &[], "", &host("new.test"));
+    all.api(token, "GET /admin/domains", &[], "", &none);
+    let (one, filled) = ("/admin/domains/{host}", [("host", "go.test")]);
+    all.api(token, &format!("GET {one}"), &filled, "", &none);
+    let body = json!({ "owners": "all" });
+    all.api(token, &format!("PATCH {one}"), &filled, "", &body);
+    let gone = [("host", "gone.test")];
+    all.api(token, &format!("DELETE {one}"), &gone, "", &none);
+    all.api(token, "GET /domains", &[], "", &none);
+    let ask = "GET /domains/ask";
+    let request = all.plain(ask, &[]).query(&[("domain", "go.test")]);
+    all.add(ask, "", request);
+    for file in ["assetlinks.json", "apple-app-site-association"] {
+        let route = format!("GET /.well-known/{file}");
+        let request = all.plain(&route, &[]).header("host", "go.test");
+        all.add(&route, "", request);
+    }
 }
 
 async fn administration(all: &mut Requests<'_>) {

@@ -6,8 +6,13 @@ use serde_json::json;
 use super::{account, admin, id_of, remove, revoke, send};
 use crate::support::{Response, both_modes, eventually};
 
-const ROUTES: [(&str, &str); 8] = [
+const ROUTES: [(&str, &str); 13] = [
     ("GET", "/admin/audit"),
+    ("GET", "/admin/domains"),
+    ("POST", "/admin/domains"),
+    ("GET", "/admin/domains/go.test"),
+    ("PATCH", "/admin/domains/go.test"),
+    ("DELETE", "/admin/domains/go.test"),
     ("GET", "/admin/links"),
     ("GET", "/admin/removals"),
     ("POST", "/admin/removals"),

@@ -32,7 +32,7 @@ both_modes! {
         assert_eq!(made.status, 200, "{}", made.text);
         let link = made.json();
         let fields: Vec<_> = link.as_object().unwrap().keys().cloned().collect();
-        assert_eq!(fields.len(), 10 + links::fields().len(), "{fields:?}");
+        assert_eq!(fields.len(), 11 + links::fields().len(), "{fields:?}");
         let base = &app.server.base;
         for (field, value) in [
             ("short_code", json!("Spring-sale_26")),
@@ -140,7 +140,7 @@ both_modes! {
             let query = format!("/urls/shorten?target_url=https%3A%2F%2Fexample.org&{flag}=yes");
             send(app, Method::POST, &token, &query, &json!({})).await.is_error(422, &format!("{flag}: must be true or false"));
         }
-        let known = format!("short_code: is not known here; known names are target_url, custom_code, {}, view", names.join(", "));
+        let known = format!("short_code: is not known here; known names are target_url, custom_code, domain, {}, view", names.join(", "));
         for (query, detail) in [
             ("target_url=https%3A%2F%2Fexample.org&short_code=mine", &*known),
             ("target_url=https%3A%2F%2Fexample.org&max_clicks=-1", "max_clicks: must be a whole number from 1 to 9007199254740991"),

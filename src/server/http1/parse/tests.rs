@@ -39,6 +39,7 @@ fn a_redirect_of_a_browser_is_plain() {
             path: "/K7mXq2R",
             code: ShortCode::parse("K7mXq2R").unwrap(),
             is_head: false,
+            host: b"sho.rt",
             id: Some(b"7b"),
             visitor,
             length
