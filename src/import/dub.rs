@@ -45,8 +45,8 @@ fn link(link: &mut Reading<'_>) {
     link.link.fields.forward_query = FieldEdit::Set(true);
     let shares = shares(link.record);
     Elsewhere::default()
-        .to(link, "ios", on_ios())
-        .to(link, "android", on_android())
+        .to(link, "ios", &on_ios())
+        .to(link, "android", &on_android())
         .by_country(link, "geo")
         .split(&shares)
         .set(link);

@@ -13,16 +13,16 @@ pub(super) struct Elsewhere(Vec<Value>);
 
 impl Elsewhere {
     /// Visitors whom these conditions fit are sent where this column says, if it says anything.
-    pub(super) fn to(mut self, link: &mut Reading<'_>, name: &str, when: Value) -> Self {
+    pub(super) fn to(mut self, link: &mut Reading<'_>, name: &str, when: &Value) -> Self {
         match link.record.text(&[name]) {
-            Ok(target) => self = self.at(target.map(Into::into), when),
+            Ok(target) => self = self.at(target.as_deref(), when),
             Err(why) => link.refuse(why),
         }
         self
     }
 
     /// The same with a target that was read, if there is a target.
-    pub(super) fn at(mut self, target: Option<String>, when: Value) -> Self {
+    pub(super) fn at(mut self, target: Option<&str>, when: &Value) -> Self {
         if let Some(target) = target {
             self.0.push(json!({"when": when, "target_url": target}));
         }

@@ -57,7 +57,7 @@ fn link(link: &mut Reading<'_>) {
     let desktop = serde_json::json!({"device": "desktop"});
     let mut elsewhere = Elsewhere::default();
     for (name, when) in [("afl", on_android()), ("ifl", on_ios()), ("ofl", desktop)] {
-        elsewhere = elsewhere.at(says(name), when);
+        elsewhere = elsewhere.at(says(name).as_deref(), &when);
     }
     elsewhere.set(link);
 }

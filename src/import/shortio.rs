@@ -46,8 +46,8 @@ fn link(link: &mut Reading<'_>) {
     }
     let shares = shares(link.record);
     Elsewhere::default()
-        .to(link, "iphone_url", on_ios())
-        .to(link, "android_url", on_android())
+        .to(link, "iphone_url", &on_ios())
+        .to(link, "android_url", &on_android())
         .split(&shares)
         .set(link);
 }

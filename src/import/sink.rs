@@ -30,8 +30,8 @@ fn link(link: &mut Reading<'_>) {
     link.read("password", &["password"]);
     link.read("forward_query", &["redirect_with_query"]);
     Elsewhere::default()
-        .to(link, "apple", on_ios())
-        .to(link, "google", on_android())
+        .to(link, "apple", &on_ios())
+        .to(link, "google", &on_android())
         .by_country(link, "geo")
         .set(link);
 }

@@ -33,7 +33,7 @@ pub enum Source {
     Rebrandly,
     /// Polr: its table of links as CSV; a secret ending becomes a password.
     Polr,
-    /// TinyURL: JSON of its API (GET /urls/available), or CSV with its names.
+    /// `TinyURL`: JSON of its API (GET /urls/available), or CSV with its names.
     #[value(name = "tinyurl")]
     TinyUrl,
     /// Firebase Dynamic Links: a table with short links and long links.

@@ -1,4 +1,4 @@
-//! TinyURL: the JSON of its API, or a table with the same names.
+//! `TinyURL`: the JSON of its API, or a table with the same names.
 
 use super::format::{Format, code_of};
 use super::reading::Reading;

@@ -300,7 +300,6 @@ async fn stats(
                 domain: Some(DomainId::OWN),
                 ..LinkFilter::default()
             },
-            ..Listing::default()
         };
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let part = services

@@ -64,6 +64,27 @@ pub(super) fn row(source: Source, link: &ImportedLink) -> Vec<(&'static str, Str
             ("Tags", link.tags().join("|")),
             ("Total Clicks", clicks),
         ],
+        Source::Chhoto => vec![
+            ("shortlink", code),
+            ("longlink", target),
+            ("hits", clicks),
+            (
+                "expiry_time",
+                end.map_or(0, |end| end.unix_seconds()).to_string(),
+            ),
+            ("notes", title),
+        ],
+        _ => further_row(source, link),
+    }
+}
+
+fn further_row(source: Source, link: &ImportedLink) -> Vec<(&'static str, String)> {
+    let end = link.fields.expires_at.as_given();
+    let target = link.target().to_owned();
+    let code = link.code().unwrap_or_default().to_owned();
+    let title = link.title().unwrap_or_default().to_owned();
+    let clicks = link.clicks().to_string();
+    match source {
         Source::Dub => vec![
             ("Short link", format!("https://dub.sh/{code}")),
             ("Destination URL", target),
@@ -118,16 +139,7 @@ pub(super) fn row(source: Source, link: &ImportedLink) -> Vec<(&'static str, Str
             ("Long link", target),
             ("Clicks", clicks),
         ],
-        Source::Chhoto => vec![
-            ("shortlink", code),
-            ("longlink", target),
-            ("hits", clicks),
-            (
-                "expiry_time",
-                end.map_or(0, |end| end.unix_seconds()).to_string(),
-            ),
-            ("notes", title),
-        ],
+        _ => Vec::new(),
     }
 }
 

@@ -364,28 +364,37 @@ async fn domains(all: &mut Requests<'_>) {
     let admin = Account::new(app).await;
     app.backend.execute(GRANT, &admin.email).await;
     let (token, none) = (admin.token.as_str(), Value::Null);
+    // The same service is asked in every weather.
+    let label = admin
+        .email
+        .split('@')
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
+    let named = |name: &str| format!("{name}-{label}.test");
+    let (kept, gone, new) = (named("kept"), named("gone"), named("new"));
     let host = |host: &str| json!({ "host": host, "owners": "all", "assetlinks": "[]", "apple_app_site_association": "{}" });
-    for made in ["go.test", "gone.test"] {
+    for made in [&kept, &gone] {
         let request = app.request(Method::POST, "/admin/domains");
         let request = request.bearer_auth(token).json(&host(made));
         let added = Response::of(request).await;
         assert_eq!(added.status, 200, "{added:?}");
     }
-    all.api(token, "POST /admin/domains", &[], "", &host("new.test"));
+    all.api(token, "POST /admin/domains", &[], "", &host(&new));
     all.api(token, "GET /admin/domains", &[], "", &none);
-    let (one, filled) = ("/admin/domains/{host}", [("host", "go.test")]);
+    let (one, filled) = ("/admin/domains/{host}", [("host", kept.as_str())]);
     all.api(token, &format!("GET {one}"), &filled, "", &none);
     let body = json!({ "owners": "all" });
     all.api(token, &format!("PATCH {one}"), &filled, "", &body);
-    let gone = [("host", "gone.test")];
+    let gone = [("host", gone.as_str())];
     all.api(token, &format!("DELETE {one}"), &gone, "", &none);
     all.api(token, "GET /domains", &[], "", &none);
     let ask = "GET /domains/ask";
-    let request = all.plain(ask, &[]).query(&[("domain", "go.test")]);
+    let request = all.plain(ask, &[]).query(&[("domain", &kept)]);
     all.add(ask, "", request);
     for file in ["assetlinks.json", "apple-app-site-association"] {
         let route = format!("GET /.well-known/{file}");
-        let request = all.plain(&route, &[]).header("host", "go.test");
+        let request = all.plain(&route, &[]).header("host", kept.as_str());
         all.add(&route, "", request);
     }
 }
