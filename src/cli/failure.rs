@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::json;
-use shunt::domain::{ShortCode, io_reason};
+use shunt::domain::io_reason;
 use shunt::telemetry::line::json_line;
 
 use super::harmless::harmless;
@@ -75,9 +75,9 @@ impl Failure {
 
     /// The link that was not found, by its code: the command line may name several. The API has two wordings for this
     /// one case.
-    pub(super) fn not_found(self, code: &ShortCode) -> Self {
+    pub(super) fn not_found(self, link: &impl Display) -> Self {
         match self {
-            Self::NotFound(_) => Self::NotFound(format!("{code}: URL not found")),
+            Self::NotFound(_) => Self::NotFound(format!("{link}: URL not found")),
             other => other,
         }
     }

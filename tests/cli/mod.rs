@@ -14,5 +14,5 @@ mod pools;
 mod proxied;
 mod readme;
 mod settings_page;
-mod support;
+pub(crate) mod support;
 mod terminal;

@@ -4,7 +4,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::abuse::{account, admin, becomes, id_of, remove};
-use crate::support::{App, Response, both_modes, eventually, raw};
+use crate::cli::support::{run, shunt};
+use crate::support::{App, Mode, Response, both_modes, eventually, raw};
 
 const TARGET: &str = "https://example.org/";
 
@@ -301,5 +302,38 @@ async fn another_instance_learns_of_a_host_and_of_its_end() {
         })
         .await;
     }
+    app.finish().await;
+}
+
+/// The command line takes the short URL of a host for its link.
+#[tokio::test(flavor = "multi_thread")]
+async fn links_of_a_host_are_made_listed_shown_and_deleted_on_the_command_line() {
+    let app = App::start(Mode::Embedded).await;
+    open(&app, "go.test").await;
+    let token = app.register().await;
+    let key = json!({"name": "a script", "scope": "write"});
+    let key = send(&app, Method::POST, &token, "/auth/keys", &key).await;
+    let key = key.json()["key"].as_str().unwrap().to_owned();
+    let runs = |line: &[&str]| {
+        let mut command = shunt();
+        command.args(line).args(["--server", &app.server.base]);
+        run(command.env("SHUNT_KEY", &key), "")
+    };
+    let line = ["shorten", TARGET, "--code", "spring", "--domain", "go.test"];
+    let short_url = runs(&line).line();
+    assert_eq!(short_url, "http://go.test/spring");
+    runs(&["shorten", TARGET, "--code", "spring"]).line();
+    let listed = runs(&["list", "--json", "--domain", "go.test"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    let shown = runs(&["show", "--json", "go.test/spring"]).json();
+    assert_eq!(shown["domain"], "go.test");
+    runs(&["edit", &short_url, "--title", "Spring"]).succeeds();
+    assert_eq!(runs(&["stats", "--json", &short_url]).json()["clicks"], 0);
+    runs(&["rm", "go.test/spring"]).succeeds();
+    runs(&["show", &short_url]).fails(2, "neither a short code nor a short link");
+    assert_eq!(
+        runs(&["show", "--json", "spring"]).json()["domain"],
+        json!(null)
+    );
     app.finish().await;
 }

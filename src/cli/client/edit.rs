@@ -11,7 +11,7 @@ use super::{Api, Call, Failure, ServiceArgs, show, target};
 /// The changes of a link. Fields that are not named stay as they are.
 #[derive(Args)]
 pub(in crate::cli) struct EditArgs {
-    /// A short code or a short link.
+    /// A short code, or a short link, also at another host of the service.
     code: String,
     /// The new target.
     #[arg(long, value_name = "URL")]
@@ -52,7 +52,7 @@ pub(super) fn edit(args: EditArgs) -> Result<(), Failure> {
     let api = Api::new(args.service)?;
     let code = api.code(&args.code)?;
     let token = api.token()?;
-    let path = format!("/urls/{code}");
+    let path = code.path("");
     let edited = api.read(Call::patch(&path).token(&token).json(&changes));
     show::print(
         &edited.map_err(|setback| setback.failure.not_found(&code))?,

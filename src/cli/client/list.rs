@@ -25,6 +25,9 @@ pub(in crate::cli) struct ListArgs {
     /// Only links with this status.
     #[arg(long, value_enum)]
     status: Option<Status>,
+    /// Only links at this host of the service.
+    #[arg(long, value_name = "HOST")]
+    domain: Option<String>,
     /// Sort by this value; with `-`, the largest or newest first.
     #[arg(long, value_enum, default_value_t = Sort::Newest, allow_hyphen_values = true)]
     sort: Sort,
@@ -70,6 +73,7 @@ impl ListArgs {
         let given = [
             ("q", self.q.clone()),
             ("tag", self.tag.clone()),
+            ("domain", self.domain.clone()),
             ("status", self.status.as_ref().and_then(name)),
             ("sort", name(&self.sort)),
         ];

@@ -16,6 +16,7 @@ mod keys;
 mod list;
 mod log_out;
 mod mcp;
+mod named_link;
 mod open;
 mod output_file;
 mod password;
@@ -105,7 +106,7 @@ pub(super) enum Command {
     /// Give each visitor of a link a target of its own: for coupons, seats, survey links.
     #[command(subcommand, after_long_help = exit_codes!(0 1 2 3 4 5))]
     Pool(pool::Command),
-    /// Let a program use your links, by the Model Context Protocol over standard input and output.
+    /// Let a program use your links, by the Model Context Protocol.
     ///
     /// It can create, find, show and change links and read their statistics, with your login or the key in `SHUNT_KEY`. A client
     /// of the protocol starts this command by itself.

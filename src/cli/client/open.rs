@@ -8,7 +8,7 @@ use super::{Api, Failure, ServiceArgs, output};
 /// The link to open.
 #[derive(Args)]
 pub(in crate::cli) struct OpenArgs {
-    /// A short code or a short link.
+    /// A short code, or a short link, also at another host of the service.
     code: String,
     #[command(flatten)]
     pub(super) service: ServiceArgs,

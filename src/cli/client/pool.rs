@@ -35,7 +35,7 @@ pub(in crate::cli) enum Command {
 /// The link and its new targets.
 #[derive(Args)]
 pub(in crate::cli) struct AddArgs {
-    /// A short code or a short link.
+    /// A short code, or a short link, also at another host of the service.
     code: String,
     /// A file with a target in each line; `-` reads standard input.
     file: PathBuf,
@@ -46,7 +46,7 @@ pub(in crate::cli) struct AddArgs {
 /// A link.
 #[derive(Args)]
 pub(in crate::cli) struct PoolArgs {
-    /// A short code or a short link.
+    /// A short code, or a short link, also at another host of the service.
     code: String,
     #[command(flatten)]
     service: ServiceArgs,
@@ -55,7 +55,7 @@ pub(in crate::cli) struct PoolArgs {
 /// The link whose pool is emptied.
 #[derive(Args)]
 pub(in crate::cli) struct EmptyArgs {
-    /// A short code or a short link.
+    /// A short code, or a short link, also at another host of the service.
     code: String,
     /// The link leads to its own target again.
     #[arg(long)]
@@ -86,7 +86,7 @@ fn add(args: AddArgs) -> Result<(), Failure> {
     let api = Api::new(args.service)?;
     let code = api.code(&args.code)?;
     let token = api.token()?;
-    let path = format!("/urls/{code}/pool");
+    let path = code.path("/pool");
     let added = api.read(Call::post(&path).token(&token).text(targets));
     let pool: Pool = added.map_err(|setback| setback.failure.not_found(&code))?;
     print(&pool, json)
@@ -97,7 +97,7 @@ fn show(args: PoolArgs) -> Result<(), Failure> {
     let api = Api::new(args.service)?;
     let code = api.code(&args.code)?;
     let token = api.token()?;
-    let path = format!("/urls/{code}/pool");
+    let path = code.path("/pool");
     let read = api.read(Call::get(&path).token(&token));
     let pool: Pool = read.map_err(|setback| setback.failure.not_found(&code))?;
     print(&pool, json)
@@ -108,12 +108,12 @@ fn empty(args: EmptyArgs) -> Result<(), Failure> {
     let api = Api::new(args.service)?;
     let code = api.code(&args.code)?;
     let token = api.token()?;
-    let path = format!("/urls/{code}/pool");
+    let path = code.path("/pool");
     let query: &[_] = if args.end { &[("end", "true")] } else { &[] };
     let emptied = api.carry_out(Call::delete(&path).query(query).token(&token));
     emptied.map_err(|setback| setback.failure.not_found(&code))?;
     if json {
-        return output::json_line(&json!({ "short_code": code.as_str(), "emptied": true }));
+        return output::json_line(&json!({ "short_code": code.code().as_str(), "emptied": true }));
     }
     writeln!(output::stdout(), "emptied {HANDLE}{code}{HANDLE:#}")?;
     Ok(())

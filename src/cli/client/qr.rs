@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use shunt::domain::ShortCode;
 use shunt::qr::{ErrorCorrection, QrCode};
 
 use crate::cli::number::number;
 
+use super::named_link::NamedLink;
 use super::output_file::{OutputFile, is_dash};
 use super::{Api, Call, Failure, ServiceArgs, output};
 
 /// The link whose QR code is drawn.
 #[derive(Args)]
 pub(in crate::cli) struct QrArgs {
-    /// A short code or a short link.
+    /// A short code, or a short link, also at another host of the service.
     code: String,
     /// File to write the image to; `-` is standard output. Without this option, the code is drawn in the terminal.
     #[arg(short, long, value_name = "FILE")]
@@ -97,8 +97,8 @@ fn format_of(file: &Path) -> Result<Format, Failure> {
     })
 }
 
-fn fetch(api: &Api, code: &ShortCode, format: Format, size: u32) -> Result<Vec<u8>, Failure> {
-    let path = format!("/urls/{code}/qr");
+fn fetch(api: &Api, code: &NamedLink, format: Format, size: u32) -> Result<Vec<u8>, Failure> {
+    let path = code.path("/qr");
     let size = size.to_string();
     let format = match format {
         Format::Svg => "svg",

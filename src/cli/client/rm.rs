@@ -5,8 +5,8 @@ use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
-use shunt::domain::ShortCode;
 
+use super::named_link::NamedLink;
 use super::output::HANDLE;
 use super::several::Several;
 use super::{Api, Call, Failure, ServiceArgs, output};
@@ -34,17 +34,17 @@ pub(super) fn remove(args: RmArgs) -> Result<(), Failure> {
     let token = api.token()?;
     let mut several = Several::new(codes.len() == 1, json);
     for code in codes {
-        let path = format!("/urls/{code}");
+        let path = code.path("");
         let deleted = api.carry_out(Call::delete(&path).token(&token));
         let deleted = deleted.map_err(|setback| setback.failure.not_found(&code));
-        several.note(code.as_str(), deleted.map(|()| print(&code, json)))?;
+        several.note(&code.to_string(), deleted.map(|()| print(&code, json)))?;
     }
     several.end()
 }
 
-fn print(code: &ShortCode, json: bool) -> Result<(), Failure> {
+fn print(code: &NamedLink, json: bool) -> Result<(), Failure> {
     if json {
-        return output::json_line(&json!({ "short_code": code.as_str(), "deleted": true }));
+        return output::json_line(&json!({ "short_code": code.code().as_str(), "deleted": true }));
     }
     writeln!(output::stdout(), "deleted {HANDLE}{code}{HANDLE:#}")?;
     Ok(())

@@ -96,6 +96,12 @@ impl ServiceUrl {
         Some((format!("{before}/{code}"), code))
     }
 
+    /// The host of a short URL, with its port.
+    pub(super) fn host_of(short_url: &str) -> Option<&str> {
+        let (host, _) = without_scheme(short_url).split_once('/')?;
+        Some(host)
+    }
+
     /// Whether two short URLs are the same but for their scheme.
     pub(super) fn is_same_link(one: &str, other: &str) -> bool {
         without_scheme(one) == without_scheme(other)

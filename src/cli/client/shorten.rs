@@ -22,6 +22,9 @@ pub(in crate::cli) struct ShortenArgs {
     /// The code of the link, instead of a random code.
     #[arg(long, value_name = "CODE", alias = "custom-code")]
     code: Option<String>,
+    /// Another host of the service for the link, as `GET /domains` names it.
+    #[arg(long, value_name = "HOST")]
+    domain: Option<String>,
     #[command(flatten)]
     fields: FieldArgs,
     #[command(flatten)]
@@ -41,6 +44,7 @@ pub(super) fn shorten(args: ShortenArgs) -> Result<(), Failure> {
     let token = api.token()?;
     let mut fields = LinkFields {
         custom_code: FieldEdit::set_if(args.code),
+        domain: FieldEdit::set_if(args.domain),
         view: FieldEdit::Set("full".to_owned()),
         ..args.fields.fields()?
     };

@@ -8,7 +8,7 @@ use super::{Api, Call, Failure, ServiceArgs, fields, output};
 /// The link to show.
 #[derive(Args)]
 pub(in crate::cli) struct ShowArgs {
-    /// A short code or a short link.
+    /// A short code, or a short link, also at another host of the service.
     code: String,
     #[command(flatten)]
     pub(super) service: ServiceArgs,
@@ -20,7 +20,7 @@ pub(super) fn show(args: ShowArgs) -> Result<(), Failure> {
     let api = Api::new(args.service)?;
     let code = api.code(&args.code)?;
     let token = api.token()?;
-    let read = api.read(Call::get(&format!("/urls/{code}")).token(&token));
+    let read = api.read(Call::get(&code.path("")).token(&token));
     print(
         &read.map_err(|setback| setback.failure.not_found(&code))?,
         json,

@@ -11,7 +11,7 @@ use super::{Api, Call, Failure, ServiceArgs, output};
 /// The link whose statistics are printed.
 #[derive(Args)]
 pub(in crate::cli) struct StatsArgs {
-    /// A short code or a short link.
+    /// A short code, or a short link, also at another host of the service.
     code: String,
     #[command(flatten)]
     pub(super) service: ServiceArgs,
@@ -87,17 +87,17 @@ pub(super) fn stats(args: StatsArgs) -> Result<(), Failure> {
     let json = args.service.json;
     let api = Api::new(args.service)?;
     let code = api.code(&args.code)?;
-    let read = api.read::<Stats>(Call::get(&format!("/urls/{code}/stats")));
+    let read = api.read::<Stats>(Call::get(&code.path("/stats")));
     let mut stats = read.map_err(|setback| setback.failure.not_found(&code))?;
     if json || io::stdout().is_terminal() {
-        let read = api.read::<Series>(Call::get(&format!("/urls/{code}/stats/series")));
+        let read = api.read::<Series>(Call::get(&code.path("/stats/series")));
         stats.series = match read.map_err(|setback| setback.failure) {
             Ok(series) => Some(series),
             Err(Failure::NotFound(_)) => None,
             Err(failure) => return Err(failure),
         };
         let rows = if json { ALL_ROWS } else { SHOWN_ROWS };
-        stats.breakdowns = breakdowns(&api, &format!("/urls/{code}/stats/breakdown"), rows)?;
+        stats.breakdowns = breakdowns(&api, &code.path("/stats/breakdown"), rows)?;
     }
     if json {
         return output::json_line(&stats);

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use shunt::domain::ShortCode;
 use shunt::http_client;
 use ureq::http::{Method, Request, Response};
 use ureq::{Agent, Body};
 
+use super::named_link::NamedLink;
 use super::service_args::ServiceArgs;
 use super::service_url::ServiceUrl;
 use super::token_file::{Login, TokenFile};
@@ -187,17 +187,21 @@ impl Api {
         Ok(self.send(call.stream())?.into_body().into_reader())
     }
 
-    /// The code in an argument, which is a code or a short URL of this service. The service's public address may be
-    /// another one than that of `--server`: then the service says which short URL the code has.
-    pub(super) fn code(&self, given: &str) -> Result<ShortCode, Failure> {
+    /// The link in an argument, which is a code or a short URL of this service. The service's public address may be
+    /// another one than that of `--server`, and a link may be at another host of the service: then the service says which short
+    /// URL the code has.
+    pub(super) fn code(&self, given: &str) -> Result<NamedLink, Failure> {
         if let Some(code) = self.service.code(given) {
-            return Ok(code);
+            return Ok(NamedLink::own(code));
         }
         if let Some((url, code)) = ServiceUrl::short_url_elsewhere(given) {
-            match self.short_url(&code) {
-                Ok(shown) if ServiceUrl::is_same_link(&shown, &url) => return Ok(code),
-                Ok(_) | Err(Failure::NotFound(_)) => {}
-                Err(failure) => return Err(failure),
+            let at_host = ServiceUrl::host_of(&url).map(|host| NamedLink::at(host, code.clone()));
+            for link in [Some(NamedLink::own(code)), at_host].into_iter().flatten() {
+                match self.short_url(&link) {
+                    Ok(shown) if ServiceUrl::is_same_link(&shown, &url) => return Ok(link),
+                    Ok(_) | Err(Failure::NotFound(_)) => {}
+                    Err(failure) => return Err(failure),
+                }
             }
         }
         Err(Failure::Usage(format!(
@@ -207,10 +211,10 @@ impl Api {
     }
 
     /// The short URL of a link of any account, as the service shows it.
-    pub(super) fn short_url(&self, code: &ShortCode) -> Result<String, Failure> {
-        let response = self.send(Call::get(&format!("/urls/{code}/stats")))?;
+    pub(super) fn short_url(&self, link: &NamedLink) -> Result<String, Failure> {
+        let response = self.send(Call::get(&link.path("/stats")))?;
         let shown = header(&response, "link").and_then(|link| shortlink(&link));
-        Ok(shown.unwrap_or_else(|| self.service.short_url(code.as_str())))
+        Ok(shown.unwrap_or_else(|| self.service.short_url(link.code().as_str())))
     }
 
     fn send(&self, call: Call<'_>) -> Result<Response<Body>, Setback> {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Api, Call, Failure};
+use crate::cli::client::named_link::NamedLink;
 
 /// Names of the tools.
 const NAMES: [&str; 5] = [
@@ -153,12 +154,12 @@ fn find(api: &Api, arguments: &Map<String, Value>) -> Result<Value, Failure> {
 
 fn show(api: &Api, arguments: &Map<String, Value>) -> Result<Value, Failure> {
     texts(arguments, &["link"])?;
-    let (path, token) = (path_of(api, arguments)?, api.token()?);
+    let (path, token) = (link_of(api, arguments)?.path(""), api.token()?);
     Ok(api.read(Call::get(&path).token(&token))?)
 }
 
 fn change(api: &Api, mut arguments: Map<String, Value>) -> Result<Value, Failure> {
-    let (path, token) = (path_of(api, &arguments)?, api.token()?);
+    let (path, token) = (link_of(api, &arguments)?.path(""), api.token()?);
     arguments.remove("link");
     Ok(api.read(
         Call::patch(&path)
@@ -177,11 +178,11 @@ fn statistics(api: &Api, arguments: &Map<String, Value>) -> Result<Value, Failur
         ("series", &["interval", "from", "to", "tz", "link"][..])
     };
     let given = texts(arguments, known)?;
-    let path = path_of(api, arguments)?;
+    let link = link_of(api, arguments)?;
     let given = given.iter().filter(|(name, _)| *name != "link");
     let query: Vec<_> = given.map(|(name, text)| (*name, text.as_str())).collect();
-    let mut found: Value = api.read(Call::get(&format!("{path}/stats")))?;
-    let path = format!("{path}/stats/{kind}");
+    let mut found: Value = api.read(Call::get(&link.path("/stats")))?;
+    let path = link.path(&format!("/stats/{kind}"));
     let call = Call::get(&path).query(&query);
     // Clicks over time are everybody's to see, visitors only the owner's.
     let token = (kind == "breakdown").then(|| api.token()).transpose()?;
@@ -193,12 +194,12 @@ fn statistics(api: &Api, arguments: &Map<String, Value>) -> Result<Value, Failur
     Ok(found)
 }
 
-/// The path of the link that is named.
-fn path_of(api: &Api, arguments: &Map<String, Value>) -> Result<String, Failure> {
+/// The link that is named.
+fn link_of(api: &Api, arguments: &Map<String, Value>) -> Result<NamedLink, Failure> {
     let link = arguments.get("link").and_then(Value::as_str);
     let link =
         link.ok_or_else(|| Failure::Usage("link: must be a short code or a short URL".into()))?;
-    Ok(format!("/urls/{}", api.code(link)?))
+    api.code(link)
 }
 
 /// Arguments as parameters of a query.
