@@ -230,7 +230,7 @@ fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
     let refused = copy.beside(".refused.csv");
     let protected = "41,\"password: is protected by a password whose hash is missing, and here it would be open to everyone; \
                      export it with the hash, or leave the link out\",\
-                     https://example.org/members,members,,,Members only,,false,,,,false,,,true,,,17,true";
+                     https://example.org/members,members,,,,Members only,,false,,,,false,,,true,,,17,true";
     assert_eq!(refused[2], protected);
 
     let file = "target_url,custom_code,max_clicks,title\n\
@@ -242,10 +242,10 @@ fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
     assert_eq!(import(&ada, &copy.path, "csv", &[]).code, 1);
     let refused = copy.beside(".refused.csv");
     let expected = [
-        "2,max_clicks: must be a whole number from 1 to 9007199254740991,https://example.org/1,code-1,,many,,,false,,,,false,,,false,,,0,true",
-        "3,title: `caf\u{0}` has a NUL byte,https://example.org/2,code-2,,,caf\u{0},,false,,,,false,,,false,,,0,true",
-        "4,\"row: has 5 cells, but the header line has only 4\",https://example.org/3,code-3,,,three,,false,,,,false,,,false,,,0,true,more",
-        "5,target_url: must not be empty,,code-4,,,,,false,,,,false,,,false,,,0,true",
+        "2,max_clicks: must be a whole number from 1 to 9007199254740991,https://example.org/1,code-1,,,many,,,false,,,,false,,,false,,,0,true",
+        "3,title: `caf\u{0}` has a NUL byte,https://example.org/2,code-2,,,,caf\u{0},,false,,,,false,,,false,,,0,true",
+        "4,\"row: has 5 cells, but the header line has only 4\",https://example.org/3,code-3,,,,three,,false,,,,false,,,false,,,0,true,more",
+        "5,target_url: must not be empty,,code-4,,,,,,false,,,,false,,,false,,,0,true",
     ];
     assert_eq!(refused[1..], expected);
 }
