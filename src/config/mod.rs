@@ -104,8 +104,7 @@ pub struct Config {
     )]
     #[arg(default_value = "false", value_parser = setting(yes_or_no), action = ArgAction::Set)]
     pub no_migrate: bool,
-    /// `redis://…` or `rediss://…`; for a Redis Cluster one address, or several, separated by commas. Unset: no Redis, clicks
-    /// go straight to the database.
+    /// `redis://…` or `rediss://…`, of a Redis Cluster also several with commas. Unset: clicks go straight to the database.
     #[arg(
         long = "redis-url",
         env = "REDIS_URL",
