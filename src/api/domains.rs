@@ -54,7 +54,7 @@ pub(super) async fn domains(
 #[serde(deny_unknown_fields)]
 pub(super) struct AskQuery {
     /// The host.
-    #[param(example = "go.example.org", max_length = 260)]
+    #[param(max_length = 260)]
     domain: String,
 }
 

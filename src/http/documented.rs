@@ -31,7 +31,7 @@ pub struct VisitedCode {
 #[expect(dead_code, reason = "it only describes the parameter")]
 struct DomainParameter {
     /// The host of the link: one of `GET /domains`. Without it, this service's own.
-    #[param(example = "go.example.org", max_length = 260)]
+    #[param(max_length = 260)]
     domain: Option<String>,
 }
 

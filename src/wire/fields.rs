@@ -57,7 +57,7 @@ link_fields! {
     #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{1,64}$")]
     custom_code: Text(String), NEW;
     /// The host of the link: one of `GET /domains`. Without it, this service's own. It never changes.
-    #[schema(value_type = Option<String>, example = "go.example.org")]
+    #[schema(value_type = Option<String>)]
     domain: Text(String), PLACED;
     /// The moment from which the link is not followed any more: RFC 3339 with a zone. Of a new link it is in the future, unless
     /// `created_at` shows an exported link. Otherwise a moment in the past ends the link now.
