@@ -324,7 +324,7 @@ CREATE TABLE domains (
     not_found_url               text,
     assetlinks                  text,
     apple_app_site_association  text,
-    -- Whether every account may make links there; otherwise those of domain_owners may.
+    -- Whether every account may make links there; otherwise only the accounts in domain_owners may.
     for_all                     boolean NOT NULL DEFAULT false,
     created_at                  bigint  NOT NULL
 );

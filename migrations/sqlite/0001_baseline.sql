@@ -265,7 +265,7 @@ CREATE TABLE domains (
     not_found_url               TEXT,
     assetlinks                  TEXT,
     apple_app_site_association  TEXT,
-    -- Whether every account may make links there; otherwise those of domain_owners may.
+    -- Whether every account may make links there; otherwise only the accounts in domain_owners may.
     for_all                     INTEGER NOT NULL DEFAULT 0 CHECK (for_all IN (0, 1)),
     created_at                  INTEGER NOT NULL
 ) STRICT;

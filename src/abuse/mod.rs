@@ -3,17 +3,16 @@
 //! A removal of one link is done with its transaction. Any other one is noted at once, bans an account at once, and goes on
 //! over the links in small steps (`work`), off the redirect's path; its request waits for them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, Notify};
 
 use crate::domain::{
     AuditEntry, Clock, CurrentBlocklist, CurrentHosts, InvalidRemoval, NamedUser, Newest,
-    NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, Report,
-    SeenLink, SeenUser, ShortCode, UserId,
+    NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, ShortCode,
+    UserId,
 };
-use crate::limits::{Searches, TooMany, Turn};
+use crate::limits::{Searches, TooMany};
 use crate::store::{Actor, Change, NewRemoval, Removed, Store, StoreError};
 
 mod blocklist;
@@ -21,6 +20,7 @@ mod domains;
 mod events;
 mod operator;
 mod searching;
+mod seen;
 mod work;
 
 use events::Event;
@@ -290,93 +290,6 @@ impl Abuse {
     /// [`AbuseError::Store`].
     pub async fn reason_of(&self, code: &ShortCode) -> Result<Option<String>, AbuseError> {
         Ok(self.store.removal_reason(code).await?)
-    }
-
-    /// Links of all accounts; an administrator searches one after the other. That an administrator saw where a link with a
-    /// password leads is noted for the audit.
-    ///
-    /// # Errors
-    /// [`AbuseError::TooMany`] where many searches of this administrator wait; [`AbuseError::Store`].
-    pub async fn links(
-        &self,
-        by: &Administrator,
-        wanted: &NewestWanted,
-    ) -> Result<Newest<SeenLink>, AbuseError> {
-        let _turn = self.turn(by).await?;
-        let found = searching::links(&self.store, wanted).await?;
-        let protected = found.entries.iter().filter(|link| link.has_password);
-        let codes = protected.map(|link| &link.code).collect();
-        self.note_seen_targets(by, codes).await?;
-        Ok(found)
-    }
-
-    /// Notes for the audit that an administrator saw where these links with a password lead.
-    async fn note_seen_targets(
-        &self,
-        by: &Administrator,
-        codes: BTreeSet<&ShortCode>,
-    ) -> Result<(), StoreError> {
-        if codes.is_empty() {
-            return Ok(());
-        }
-        let codes: Vec<_> = codes.into_iter().map(ShortCode::as_str).collect();
-        let codes = codes.join(", ");
-        let noted = self
-            .store
-            .note_seen_targets(&codes, by.actor(), self.clock.now());
-        noted.await?;
-        by.log(&format!("saw the targets of links with passwords: {codes}"));
-        Ok(())
-    }
-
-    /// Accounts, as [`Abuse::links`].
-    ///
-    /// # Errors
-    /// As [`Abuse::links`].
-    pub async fn accounts(
-        &self,
-        by: &Administrator,
-        wanted: &NewestWanted,
-    ) -> Result<Newest<SeenUser>, AbuseError> {
-        let _turn = self.turn(by).await?;
-        Ok(searching::accounts(&self.store, wanted).await?)
-    }
-
-    /// The turn of an administrator for a search; the operator has a process of its own.
-    async fn turn(&self, by: &Administrator) -> Result<Option<Turn>, TooMany> {
-        match by.user {
-            Some(user) => self.searches.turn(user).await.map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// The account with this number.
-    ///
-    /// # Errors
-    /// [`AbuseError::Unknown`], [`AbuseError::Store`].
-    pub async fn account(&self, user: UserId) -> Result<SeenUser, AbuseError> {
-        let found = self.store.seen_users(&[user.0]).await?;
-        // A deleted account has no address.
-        let found = found
-            .into_iter()
-            .find(|user| !user.email.as_str().is_empty());
-        found.ok_or(AbuseError::Unknown)
-    }
-
-    /// Reports of links. What is said of [`Abuse::links`] about passwords holds for them, too.
-    ///
-    /// # Errors
-    /// [`AbuseError::Store`].
-    pub async fn reports(
-        &self,
-        by: &Administrator,
-        wanted: &NewestWanted,
-    ) -> Result<Newest<Report>, AbuseError> {
-        let found = self.store.reports(wanted).await?;
-        let protected = found.entries.iter().filter(|report| report.has_password);
-        let codes = protected.map(|report| &report.code).collect();
-        self.note_seen_targets(by, codes).await?;
-        Ok(found)
     }
 
     /// What administrators did.

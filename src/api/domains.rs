@@ -65,7 +65,7 @@ pub(super) struct AskQuery {
     get, path = "/domains/ask", tag = "operations", operation_id = "ask_domain", params(AskQuery),
     responses(
         (status = 200, description = "It is one of this service's hosts", body = UsableDomain),
-        (status = 404, description = "It is none of them", body = ErrorBody, example = json!({"detail": "Not Found"})),
+        (status = 404, description = "The service has no such host", body = ErrorBody, example = json!({"detail": "Not Found"})),
         (status = 422, description = "The parameter is missing, or another one is there", body = ErrorBody,
             example = json!({"detail": "domain: query parameter is required"})),
         TakesQuery,

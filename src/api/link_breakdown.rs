@@ -25,9 +25,9 @@ use crate::links::LinkService;
 /// `ANALYTICS_DETAIL_DAYS` are kept as a whole (UTC): such a day is included if it begins in the range.
 ///
 /// `by=code` says by which code the link was followed: its own, or an alias. Without a filter but `code` these are exact counts, also
-/// with `ANALYTICS=off`; the clicks of an alias that was taken away, and those that another service counted, are those of the own code.
+/// with `ANALYTICS=off`; the clicks of an alias that was taken away, and clicks that another service counted, are clicks of the own code.
 /// They are counted without what is known of visitors, so `people` is `null` in their rows. With another filter, and as a filter of
-/// another breakdown, a code is kept with the class of a visitor; clicks without a class are those of the own code.
+/// another breakdown, a code is kept with the class of a visitor; clicks without a class are clicks of the own code.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats/breakdown", tag = "links", operation_id = "link_breakdown",
     params(CodeParameter, BreakdownParameters), security(("bearer" = [])),

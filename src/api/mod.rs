@@ -319,7 +319,6 @@ fn method_label(method: &Method) -> &'static str {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::time::Duration;
 
     use super::*;
     use crate::http::paths::ROUTES;
@@ -339,18 +338,7 @@ mod tests {
     #[tokio::test]
     async fn the_router_the_document_and_the_table_of_paths_have_the_same_routes() {
         let base_url = BaseUrl::parse("https://sho.rt").unwrap();
-        let guards = Guards {
-            max_connections: 1,
-            max_connections_per_address: 1,
-            min_read_bytes_per_second: 0,
-            max_requests: 1,
-            database_queue: Duration::ZERO,
-            request_timeout: Duration::ZERO,
-            header_timeout: Duration::ZERO,
-            max_header_bytes: 1,
-            body_timeout: Duration::ZERO,
-            max_body_bytes: 1,
-        };
+        let guards = Guards::smallest();
         let served = routes(&base_url, &guards, &Admission::new(&guards), true);
         let document = DocumentJson::new(&base_url, true).operations();
         let table: BTreeSet<_> = ROUTES

@@ -91,6 +91,9 @@ words! {
         ResetPassword = "reset_password",
         CloseReport = "close_report",
         SeeTargets = "see_targets",
+        AddDomain = "add_domain",
+        EditDomain = "edit_domain",
+        RemoveDomain = "remove_domain",
     }
 
     /// How far a removal is.

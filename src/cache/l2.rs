@@ -96,7 +96,7 @@ impl L2 {
         }
     }
 
-    /// Told when a host may have changed: such changes come as those of links do.
+    /// Told when a host may have changed: such changes come as changes of links do.
     pub(super) fn hosts_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.hosts_changed)
     }

@@ -64,25 +64,13 @@ fn rooms(wanted: Compat, admission: &Admission) -> Router<Services> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::time::Duration;
 
     use super::*;
     use crate::http::paths::COMPAT;
 
     #[tokio::test]
     async fn the_rooms_and_the_table_of_paths_have_the_same_routes() {
-        let guards = Guards {
-            max_connections: 1,
-            max_connections_per_address: 1,
-            min_read_bytes_per_second: 0,
-            max_requests: 1,
-            database_queue: Duration::ZERO,
-            request_timeout: Duration::ZERO,
-            header_timeout: Duration::ZERO,
-            max_header_bytes: 1,
-            body_timeout: Duration::ZERO,
-            max_body_bytes: 1,
-        };
+        let guards = Guards::smallest();
         let wanted = Compat {
             yourls: true,
             kutt: true,

@@ -1,4 +1,4 @@
-//! Answers in the words of a protocol, and those of the layers beneath, which are not yet.
+//! Answers in the words of a protocol, and which answers of the layers beneath are not in them yet.
 
 use axum::http::header::RETRY_AFTER;
 use axum::response::Response;

@@ -35,12 +35,12 @@ impl Site {
         format!("{}/{code}", self.0)
     }
 
-    /// Host, and port where there is one.
+    /// Host, and its port if it has a port.
     pub(super) fn host(&self) -> &str {
         self.0.split_once("://").map_or(&self.0, |(_, host)| host)
     }
 
-    /// The code of a short URL of this service, or a code alone.
+    /// The code of a short URL of this service, or only a code.
     pub(super) fn code_of(&self, raw: &str) -> Option<ShortCode> {
         let rest = raw.split_once("://").map_or(raw, |(_, rest)| rest);
         let code = match rest.split_once('/') {

@@ -86,3 +86,22 @@ pub struct Guards {
     #[arg(default_value = "16384", value_parser = number(1_024..=1_048_576_usize))]
     pub max_body_bytes: usize,
 }
+
+#[cfg(test)]
+impl Guards {
+    /// For tests of what uses nothing up.
+    pub(crate) fn smallest() -> Self {
+        Self {
+            max_connections: 1,
+            max_connections_per_address: 1,
+            min_read_bytes_per_second: 0,
+            max_requests: 1,
+            database_queue: Duration::ZERO,
+            request_timeout: Duration::ZERO,
+            header_timeout: Duration::ZERO,
+            max_header_bytes: 1,
+            body_timeout: Duration::ZERO,
+            max_body_bytes: 1,
+        }
+    }
+}

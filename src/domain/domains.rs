@@ -61,7 +61,7 @@ pub struct Domain {
     pub assetlinks: Option<WellKnownFile>,
     /// `/.well-known/apple-app-site-association`.
     pub apple_app_site_association: Option<WellKnownFile>,
-    /// The e-mail addresses of those who may use it; `None`: every account may.
+    /// The e-mail addresses of the accounts that may use it; `None`: every account may.
     pub owners: Option<Vec<String>>,
     /// When it was made.
     pub created_at: Timestamp,

@@ -13,6 +13,9 @@ use super::{DomainId, Location, ShortCode};
 /// Bytes of a host in a request: the longest name of the DNS.
 const MAX_HOST: usize = 253;
 
+/// The same with a port and a dot at the end of the host.
+const MAX_GIVEN: usize = MAX_HOST + ".:65535".len();
+
 /// Bytes of a file below `/.well-known/` at most.
 pub(super) const MAX_WELL_KNOWN_FILE: usize = 64 * 1024;
 
@@ -47,6 +50,9 @@ impl DomainHost {
     /// [`InvalidDomain::Host`].
     pub fn parse(raw: &str) -> Result<Self, InvalidDomain> {
         let raw = raw.trim();
+        if raw.len() > MAX_GIVEN {
+            return Err(InvalidDomain::Host);
+        }
         let (host, port) = match raw.rsplit_once(':') {
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
             _ => (raw, None),
@@ -349,6 +355,9 @@ mod tests {
         ] {
             assert_eq!(DomainHost::parse(raw), Err(InvalidDomain::Host), "{raw}");
         }
+        // The short form of an address is written in many lengths.
+        let long = "0".repeat(261);
+        assert_eq!(DomainHost::parse(&long), Err(InvalidDomain::Host));
     }
 
     #[test]

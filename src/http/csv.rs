@@ -11,7 +11,7 @@ use crate::links::{ClicksByCode, Series};
 use crate::store::{Breakdown, ClickSum};
 
 /// A series as a file: one line for each point, of the columns `by`, `value`, `clicks` and `people`; then one for each row of the
-/// breakdowns, which are none or those by each of [`Dimension::OF_VISITORS`]. Of a row whose value is not known, that is empty.
+/// breakdowns, if there are any: one by each of [`Dimension::OF_VISITORS`]. Of a row whose value is not known, that is empty.
 /// The rows of codes come last.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Whose codes a request speaks of: those of the host that it names, or that its parameter `domain` names.
+//! Whose codes a request speaks of: the codes of the host that it names, or that its parameter `domain` names.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const DOMAIN: &str = "domain";
 /// In the extensions of a request that does not speak of the codes of the service's own host.
 #[derive(Clone, Debug)]
 pub enum CodesOf {
-    /// It speaks of those of another host.
+    /// It speaks of the codes of another host.
     Host(Arc<ServedHost>),
     /// It names a host that the service does not have.
     Nobody,

@@ -38,7 +38,7 @@ impl WantedBreakdown {
         }
     }
 
-    /// The code by which alone the clicks are filtered, if by any; `None` if anything else filters them.
+    /// The code by which the clicks are filtered, if by any; `None` if another filter is given, too.
     #[must_use]
     pub fn only_code(&self) -> Option<Option<&str>> {
         match &*self.filters {

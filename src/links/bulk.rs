@@ -133,7 +133,7 @@ impl LinkService {
         Ok(with_refused(made, refused))
     }
 
-    /// Each request at the host that it names, and the places of those that are refused.
+    /// Each request at the host that it names, and the places of refused requests.
     async fn placed_each<'a>(
         &self,
         owner: Principal,

@@ -15,7 +15,7 @@ pub struct ClicksByCode {
     pub rows: Vec<(ShortCode, u64)>,
     /// Clicks by all codes.
     pub clicks: u64,
-    /// The clicks without those of known bots; `None` for a part of the codes.
+    /// The clicks without the clicks of known bots; `None` for a part of the codes.
     pub people: Option<u64>,
     /// How new the clicks are: as [`AsOf`] says.
     pub as_of: Option<Timestamp>,

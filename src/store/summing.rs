@@ -274,9 +274,29 @@ pub(super) fn columns(class: &ClickClass) -> [String; Dimension::COUNT] {
     Dimension::ALL.map(|dimension| class.value(dimension).unwrap_or_default().to_owned())
 }
 
-/// A class of the databases.
-pub(super) fn class(values: [&str; Dimension::COUNT]) -> ClickClass {
-    ClickClass::of(values.map(Some))
+/// A row of `click_classes`: the number of a class, and its values.
+pub(super) type ClassRow = (
+    i32,
+    String,
+    String,
+    String,
+    String,
+    String,
+    String,
+    String,
+    String,
+);
+
+/// The class of a row, with its number.
+pub(super) fn numbered(row: ClassRow) -> (i32, Arc<ClickClass>) {
+    let (id, referrer, country, browser, os, device, rule, code, bot) = row;
+    let values = [referrer, country, browser, os, device, rule, code, bot];
+    (
+        id,
+        Arc::new(ClickClass::of(
+            values.each_ref().map(|value| Some(value.as_str())),
+        )),
+    )
 }
 
 /// Filters by dimension, as both databases take them: NULL lets every value through, '' those that are not known.

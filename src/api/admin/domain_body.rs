@@ -101,17 +101,17 @@ pub(in crate::api) struct NewDomainBody {
     #[serde(default)]
     #[schema(value_type = Option<String>, example = "https://example.org/not-found", max_length = 2048)]
     not_found_url: FieldEdit<String>,
-    /// `all`, or the e-mail addresses of the accounts that may make links there, up to 1,000. Without it, nobody may.
+    /// `all`, or the e-mail addresses of the accounts that may make links there, up to 1,000. Without it, no account may.
     #[serde(default)]
     #[schema(value_type = Option<DomainOwnersBody>)]
     owners: Option<Value>,
     /// Digital Asset Links, for apps of Android: JSON, or its text, of up to 64 KiB.
     #[serde(default)]
-    #[schema(value_type = Option<String>, example = "[]")]
+    #[schema(value_type = Option<Value>, example = json!([]))]
     assetlinks: FieldEdit<Value>,
     /// Apple's association file: JSON, or its text, of up to 64 KiB.
     #[serde(default)]
-    #[schema(value_type = Option<String>, example = "{}")]
+    #[schema(value_type = Option<Value>, example = json!({}))]
     apple_app_site_association: FieldEdit<Value>,
 }
 
@@ -133,11 +133,11 @@ pub(in crate::api) struct DomainPatch {
     owners: Option<Value>,
     /// Digital Asset Links, for apps of Android.
     #[serde(default)]
-    #[schema(value_type = Option<String>, example = "[]")]
+    #[schema(value_type = Option<Value>, example = json!([]))]
     assetlinks: FieldEdit<Value>,
     /// Apple's association file.
     #[serde(default)]
-    #[schema(value_type = Option<String>, example = "{}")]
+    #[schema(value_type = Option<Value>, example = json!({}))]
     apple_app_site_association: FieldEdit<Value>,
 }
 

@@ -67,7 +67,7 @@ impl Order {
         }
     }
 
-    /// Sorts links by their keys; those that are equal stay in their order.
+    /// Sorts links by their keys; links with equal keys stay in their order.
     pub(super) fn sort<T>(self, links: &mut [(String, T)]) {
         match self {
             Self::Known(_) => {}

@@ -222,7 +222,7 @@ async fn change(
                 &caller.address,
             );
             match edited.await {
-                // A link that administrators removed is changed by nobody.
+                // A link that administrators removed is not changed.
                 Ok(_) | Err(LinkError::Removed) => {}
                 Err(error) => return Err(ApiError::from(error).into()),
             }

@@ -9,7 +9,7 @@ use cors::CorsSettings;
 pub use compat::Compat;
 pub use cors::Origin;
 
-/// Which clients are served beside those of this service.
+/// Which other clients are served.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ClientSettings {
     /// Pages of other origins.

@@ -99,18 +99,7 @@ mod tests {
     }
 
     fn admitted() -> Arc<Admitted> {
-        let guards = Guards {
-            max_connections: 1,
-            max_connections_per_address: 1,
-            min_read_bytes_per_second: 0,
-            max_requests: 1,
-            database_queue: Duration::ZERO,
-            request_timeout: Duration::ZERO,
-            header_timeout: Duration::ZERO,
-            max_header_bytes: 1,
-            body_timeout: Duration::ZERO,
-            max_body_bytes: 1,
-        };
+        let guards = Guards::smallest();
         let admitted =
             Admission::new(&guards).admit(&mut hyper::Request::new(()), &TrustedProxies::default());
         admitted.unwrap()

@@ -6,23 +6,10 @@ use super::session::Session;
 use crate::domain::{ClickClass, Dimension};
 use crate::store::details::MAX_CLASSES;
 use crate::store::rows::Tuples as _;
-use crate::store::summing::{ClassIds, ClassesById, class, columns};
+use crate::store::summing::{ClassIds, ClassRow, ClassesById, columns, numbered};
 
 /// How many are remembered. Beyond, all of them are forgotten, and read again when they are needed.
 const MAX_REMEMBERED: usize = 65_536;
-
-/// `id` and the values.
-type ClassRow = (
-    i32,
-    String,
-    String,
-    String,
-    String,
-    String,
-    String,
-    String,
-    String,
-);
 
 /// One by one: a plan that was made while classes were few would read all of them.
 const KNOWN: &str = "SELECT class.* FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
@@ -205,12 +192,4 @@ async fn by_values(
     }
     let found: Vec<ClassRow> = asked.fetch_all(session).await?.tuples()?;
     Ok(found.into_iter().map(numbered).collect())
-}
-
-fn numbered(row: ClassRow) -> (i32, Arc<ClickClass>) {
-    let (id, referrer, country, browser, os, device, rule, code, bot) = row;
-    let values = [
-        &*referrer, &*country, &*browser, &*os, &*device, &*rule, &*code, &*bot,
-    ];
-    (id, Arc::new(class(values)))
 }

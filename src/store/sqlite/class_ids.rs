@@ -8,20 +8,7 @@ use sqlx::SqliteConnection;
 use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
 use crate::store::details::MAX_CLASSES;
-use crate::store::summing::{ClassIds, ClassesById, class, columns};
-
-/// `id` and the values.
-pub(super) type ClassRow = (
-    i32,
-    String,
-    String,
-    String,
-    String,
-    String,
-    String,
-    String,
-    String,
-);
+use crate::store::summing::{ClassIds, ClassRow, ClassesById, columns, numbered};
 
 const KNOWN_CLASSES: &str = in_one_row!(
     "id, referrer, country, browser, os, device, rule, code, bot",
@@ -43,13 +30,8 @@ pub(super) async fn known_classes(
 ) -> Result<ClassIds, sqlx::Error> {
     let asked: Vec<_> = classes.iter().map(|class| columns(class)).collect();
     let found: Vec<ClassRow> = read(reader, KNOWN_CLASSES, &json!(asked).to_string()).await?;
-    let with_id = |(id, referrer, country, browser, os, device, rule, code, bot): ClassRow| {
-        let class = class([
-            &referrer, &country, &browser, &os, &device, &rule, &code, &bot,
-        ]);
-        (Arc::new(class), id)
-    };
-    Ok(found.into_iter().map(with_id).collect())
+    let found = found.into_iter().map(numbered);
+    Ok(found.map(|(id, class)| (class, id)).collect())
 }
 
 /// The classes with these numbers.
@@ -58,12 +40,6 @@ pub(super) async fn classes(
     ids: &[i32],
 ) -> Result<ClassesById, sqlx::Error> {
     let found: Vec<ClassRow> = read(reader, BY_ID, &json!(ids).to_string()).await?;
-    let numbered = |(id, referrer, country, browser, os, device, rule, code, bot): ClassRow| {
-        let class = class([
-            &referrer, &country, &browser, &os, &device, &rule, &code, &bot,
-        ]);
-        (id, Arc::new(class))
-    };
     Ok(found.into_iter().map(numbered).collect())
 }
 

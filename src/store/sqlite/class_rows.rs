@@ -9,7 +9,7 @@ use serde_json::json;
 use sqlx::SqliteConnection;
 
 use super::class_days::{DayRows, read_days, write_days};
-use super::class_ids::{ClassRow, classes, known_classes, new_classes};
+use super::class_ids::{classes, known_classes, new_classes};
 use super::one_row::{in_one_row, read};
 use crate::domain::ClickClass;
 use crate::store::class_day::PackedDay;
@@ -17,7 +17,7 @@ use crate::store::class_merge::{ClassReader, merge};
 use crate::store::click_rows::packed;
 use crate::store::detail_room::number;
 use crate::store::details::GROWTH_KEPT;
-use crate::store::summing::{ClassIds, ClassesById, DayOf, Owners, Referrers, Sum, Sums};
+use crate::store::summing::{ClassIds, ClassRow, ClassesById, DayOf, Owners, Referrers, Sum, Sums};
 
 /// How many classes and days are remembered. Beyond, all of them are forgotten, and read again when they are needed.
 const MAX_CLASSES: usize = 65_536;

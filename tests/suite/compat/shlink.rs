@@ -1,4 +1,4 @@
-//! Shlink, as its clients speak it: requests are those of `src/api/ShlinkApiClient.ts` of @shlinkio/shlink-js-sdk, which
+//! Shlink, as its clients speak it: requests are as in `src/api/ShlinkApiClient.ts` of @shlinkio/shlink-js-sdk, which
 //! `tests/clients` drives, too.
 
 use reqwest::Method;

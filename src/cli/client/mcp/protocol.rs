@@ -1,4 +1,4 @@
-//! Messages of the protocol: revision 2026-07-28, in which each request stands alone, and the earlier ones with their handshake.
+//! Messages of the protocol: revision 2026-07-28, in which each request stands by itself, and the earlier revisions with their handshake.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
