@@ -168,16 +168,18 @@ CREATE TABLE links (
     aliases        text    NOT NULL DEFAULT '[]',
     -- Of an alias, its link.
     alias_of       bigint  CONSTRAINT links_alias_of_link REFERENCES links (id),
+    -- When its owner put the link into the bin, from which it may come back; 0: it is not there.
+    trashed_at     bigint  NOT NULL DEFAULT 0,
     CONSTRAINT links_start_before_end CHECK (starts_at < expires_at),
     CONSTRAINT links_owner_or_link CHECK ((owner_id IS NULL) = (alias_of IS NOT NULL))
 );
 CREATE INDEX links_by_link ON links (alias_of) WHERE alias_of IS NOT NULL;
 
--- Links of accounts that are there; the others are unknown already, and wait for their removal. A migration that adds a
+-- Links of accounts that are there, and that are not in a bin; the others are unknown already, and wait for their removal. A migration that adds a
 -- column to the links replaces this view, which has the columns of the moment at which it was made.
 CREATE VIEW live_links AS
     SELECT * FROM links
-    WHERE alias_of IS NULL AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
+    WHERE alias_of IS NULL AND trashed_at = 0 AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
 
 -- Which link has each code, and of an alias its own id.
 CREATE VIEW link_codes AS
@@ -189,18 +191,19 @@ CREATE VIEW readable_links AS
         to_timestamp(links.created_at / 1000000.0) AS created_at, to_timestamp(updated_at / 1000000.0) AS updated_at,
         to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, noindex, removed_status,
         to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url, rules, aliases,
-        links.password_hash IS NOT NULL AS has_password
+        links.password_hash IS NOT NULL AS has_password, to_timestamp(nullif(trashed_at, 0) / 1000000.0) AS trashed_at
     FROM links JOIN users ON users.id = owner_id;
 
--- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
-CREATE INDEX links_newest_first ON links (owner_id, created_at DESC, id DESC);
-CREATE INDEX inactive_links ON links (owner_id, created_at DESC, id DESC) WHERE NOT is_active;
-CREATE INDEX scheduled_links ON links (owner_id, created_at DESC, id DESC) WHERE starts_at IS NOT NULL;
-CREATE INDEX ending_links ON links (owner_id, created_at DESC, id DESC) WHERE expires_at IS NOT NULL;
-CREATE INDEX limited_links ON links (owner_id, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
-CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
-CREATE INDEX links_by_end ON links (owner_id, expires_at, id) WHERE expires_at IS NOT NULL;
-CREATE INDEX links_by_domain ON links (domain, owner_id, created_at DESC, id DESC) WHERE domain > 0;
+-- The orders of an owner's list: of all links, of the rarer statuses, and of links that end. The first one has the order of its bin, too.
+CREATE INDEX links_newest_first ON links (owner_id, trashed_at, created_at DESC, id DESC);
+CREATE INDEX inactive_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE NOT is_active;
+CREATE INDEX scheduled_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE starts_at IS NOT NULL;
+CREATE INDEX ending_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE expires_at IS NOT NULL;
+CREATE INDEX limited_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
+CREATE INDEX removed_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
+CREATE INDEX links_by_end ON links (owner_id, trashed_at, expires_at, id) WHERE expires_at IS NOT NULL;
+CREATE INDEX links_by_domain ON links (domain, owner_id, trashed_at, created_at DESC, id DESC) WHERE domain > 0;
+CREATE INDEX links_in_bins ON links (trashed_at) WHERE trashed_at > 0;
 
 -- The tags of links, in the order of an owner's list.
 CREATE TABLE link_tags (
@@ -271,8 +274,8 @@ BEGIN
     IF OLD.alias_of IS NOT NULL THEN
         SELECT * INTO link FROM links WHERE id = OLD.alias_of;
     END IF;
-    -- The links of a deleted account were announced with it.
-    IF TG_OP = 'UPDATE' OR NOT EXISTS (SELECT FROM deleted_users WHERE user_id = link.owner_id) THEN
+    -- The links of a deleted account were announced with it, and a link in a bin when it was put there.
+    IF TG_OP = 'UPDATE' OR link.trashed_at = 0 AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = link.owner_id) THEN
         INSERT INTO link_changes (short_code, link_code) VALUES (OLD.short_code, nullif(link.short_code, OLD.short_code));
         INSERT INTO link_changes (short_code, link_code)
         SELECT short_code, OLD.short_code FROM links WHERE OLD.aliases <> '[]' AND alias_of = OLD.id;
@@ -288,7 +291,7 @@ END
 $$;
 CREATE TRIGGER links_changed
     AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, noindex, removed_status,
-        starts_at, fallback_url, pool, password_hash, rules OR DELETE ON links
+        starts_at, fallback_url, pool, password_hash, rules, trashed_at OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION link_changed();
 
 -- The rows of aliases. A code that is in use, or retired by another owner, gets no row: the transaction that sets the list checks this afterwards.
@@ -379,13 +382,16 @@ DECLARE
     sign bigint := CASE WHEN TG_OP = 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
     PERFORM FROM link_totals WHERE owner_id IN (SELECT owner_id FROM changed) ORDER BY owner_id FOR UPDATE;
-    UPDATE link_totals SET links = links + sign * (SELECT count(*) FROM changed WHERE changed.owner_id = link_totals.owner_id)
+    UPDATE link_totals SET links = links + sign * (
+        SELECT count(*) FROM changed WHERE changed.owner_id = link_totals.owner_id AND trashed_at = 0)
     WHERE owner_id IN (SELECT owner_id FROM changed);
     IF EXISTS (SELECT FROM changed WHERE alias_of IS NOT NULL) THEN
         PERFORM FROM link_totals WHERE owner_id IN (SELECT links.owner_id FROM changed JOIN links ON links.id = changed.alias_of)
         ORDER BY owner_id FOR UPDATE;
         UPDATE link_totals SET aliases = aliases + sign * number
-        FROM (SELECT links.owner_id, count(*) AS number FROM changed JOIN links ON links.id = changed.alias_of GROUP BY 1) AS sums
+        FROM (
+            SELECT links.owner_id, count(*) AS number FROM changed JOIN links ON links.id = changed.alias_of
+            WHERE links.trashed_at = 0 GROUP BY 1) AS sums
         WHERE sums.owner_id = link_totals.owner_id;
     END IF;
     RETURN NULL;
@@ -396,6 +402,30 @@ CREATE TRIGGER link_totals_add AFTER INSERT ON links REFERENCING NEW TABLE AS ch
     FOR EACH STATEMENT EXECUTE FUNCTION link_totals_change();
 CREATE TRIGGER link_totals_subtract AFTER DELETE ON links REFERENCING OLD TABLE AS changed
     FOR EACH STATEMENT EXECUTE FUNCTION link_totals_change();
+
+-- A link that goes into the bin of its owner is none of its links any more, and leaves its tags; its codes are retired as those of a
+-- deleted link, and stay so when it comes back.
+CREATE FUNCTION link_trashed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    sign bigint := CASE WHEN NEW.trashed_at = 0 THEN 1 ELSE -1 END;
+BEGIN
+    UPDATE link_totals SET links = links + sign, aliases = aliases + sign * (SELECT count(*) FROM json_each(NEW.aliases))
+    WHERE owner_id = NEW.owner_id;
+    IF NEW.trashed_at = 0 THEN
+        INSERT INTO link_tags (link_id, tag, owner_id, created_at)
+        SELECT NEW.id, value, NEW.owner_id, NEW.created_at FROM json_each(NEW.tags) ON CONFLICT DO NOTHING;
+        RETURN NULL;
+    END IF;
+    DELETE FROM link_tags WHERE link_id = NEW.id;
+    INSERT INTO retired_codes (short_code, retired_at, owner_id)
+    SELECT value, NEW.trashed_at, CASE WHEN NEW.removed_status IS NULL THEN NEW.owner_id END
+    FROM (SELECT NEW.short_code AS value UNION ALL SELECT value FROM json_each(NEW.aliases)) AS codes
+    ON CONFLICT (short_code) DO UPDATE SET retired_at = excluded.retired_at, owner_id = excluded.owner_id;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER link_trashed AFTER UPDATE OF trashed_at ON links
+    FOR EACH ROW WHEN ((OLD.trashed_at = 0) <> (NEW.trashed_at = 0)) EXECUTE FUNCTION link_trashed();
 
 -- Which link a request with an Idempotency-Key made, and a digest of what it asked for.
 CREATE TABLE idempotency_keys (

@@ -131,29 +131,32 @@ CREATE TABLE links (
     aliases        TEXT    NOT NULL DEFAULT '[]',
     -- Of an alias, its link.
     alias_of       INTEGER REFERENCES links (id),
+    -- When its owner put the link into the bin, from which it may come back; 0: it is not there.
+    trashed_at     INTEGER NOT NULL DEFAULT 0,
     CHECK (starts_at < expires_at),
     CHECK ((owner_id IS NULL) = (alias_of IS NOT NULL))
 ) STRICT;
 CREATE INDEX links_by_link ON links (alias_of) WHERE alias_of IS NOT NULL;
 
--- Links of accounts that are there; the others are unknown already, and wait for their removal.
+-- Links of accounts that are there, and that are not in a bin; the others are unknown already, and wait for their removal.
 CREATE VIEW live_links AS
     SELECT * FROM links
-    WHERE alias_of IS NULL AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
+    WHERE alias_of IS NULL AND trashed_at = 0 AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = links.owner_id);
 
 -- Which link has each code, and of an alias its own id.
 CREATE VIEW link_codes AS
     SELECT short_code AS code, coalesce(alias_of, id) AS link_id, CASE WHEN alias_of IS NOT NULL THEN id END AS alias_id FROM links;
 
--- The orders of an owner's list: of all links, of the rarer statuses, and of links that end.
-CREATE INDEX links_newest_first ON links (owner_id, created_at DESC, id DESC);
-CREATE INDEX inactive_links ON links (owner_id, created_at DESC, id DESC) WHERE NOT is_active;
-CREATE INDEX scheduled_links ON links (owner_id, created_at DESC, id DESC) WHERE starts_at IS NOT NULL;
-CREATE INDEX ending_links ON links (owner_id, created_at DESC, id DESC) WHERE expires_at IS NOT NULL;
-CREATE INDEX limited_links ON links (owner_id, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
-CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
-CREATE INDEX links_by_end ON links (owner_id, expires_at, id) WHERE expires_at IS NOT NULL;
-CREATE INDEX links_by_domain ON links (domain, owner_id, created_at DESC, id DESC) WHERE domain > 0;
+-- The orders of an owner's list: of all links, of the rarer statuses, and of links that end. The first one has the order of its bin, too.
+CREATE INDEX links_newest_first ON links (owner_id, trashed_at, created_at DESC, id DESC);
+CREATE INDEX inactive_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE NOT is_active;
+CREATE INDEX scheduled_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE starts_at IS NOT NULL;
+CREATE INDEX ending_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE expires_at IS NOT NULL;
+CREATE INDEX limited_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
+CREATE INDEX removed_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
+CREATE INDEX links_by_end ON links (owner_id, trashed_at, expires_at, id) WHERE expires_at IS NOT NULL;
+CREATE INDEX links_by_domain ON links (domain, owner_id, trashed_at, created_at DESC, id DESC) WHERE domain > 0;
+CREATE INDEX links_in_bins ON links (trashed_at) WHERE trashed_at > 0;
 
 -- The tags of links, in the order of an owner's list.
 CREATE TABLE link_tags (
@@ -199,7 +202,7 @@ CREATE VIEW unpublished_changes AS SELECT number, short_code, link_code FROM lin
 -- retired, whoever deleted the link or its owner; that of a removed link has no owner any more.
 CREATE TRIGGER link_changed
 AFTER UPDATE OF short_code, target_url, is_active, expires_at, max_clicks, forward_query, noindex, removed_status,
-        starts_at, fallback_url, pool, password_hash, rules ON links
+        starts_at, fallback_url, pool, password_hash, rules, trashed_at ON links
 BEGIN
     INSERT INTO link_changes (short_code) VALUES (old.short_code);
     INSERT INTO link_changes (short_code, link_code)
@@ -212,9 +215,10 @@ BEGIN
 END;
 CREATE TRIGGER link_deleted AFTER DELETE ON links WHEN old.alias_of IS NULL
 BEGIN
-    -- The links of a deleted account were announced with it.
+    -- The links of a deleted account were announced with it, and a link in a bin when it was put there.
     INSERT INTO link_changes (short_code)
-    SELECT old.short_code WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = old.owner_id);
+    SELECT old.short_code
+    WHERE old.trashed_at = 0 AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = old.owner_id);
     INSERT INTO retired_codes (short_code, retired_at, owner_id)
     VALUES (old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000,
         CASE WHEN old.removed_status IS NULL THEN old.owner_id END)
@@ -224,7 +228,7 @@ CREATE TRIGGER alias_deleted AFTER DELETE ON links WHEN old.alias_of IS NOT NULL
 BEGIN
     INSERT INTO link_changes (short_code, link_code)
     SELECT old.short_code, short_code FROM links
-    WHERE id = old.alias_of AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = owner_id);
+    WHERE id = old.alias_of AND trashed_at = 0 AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = owner_id);
     INSERT INTO retired_codes (short_code, retired_at, owner_id)
     SELECT old.short_code, CAST(strftime('%s', 'now') AS INTEGER) * 1000000, CASE WHEN removed_status IS NULL THEN owner_id END
     FROM links WHERE id = old.alias_of
@@ -311,14 +315,33 @@ END;
 CREATE TRIGGER link_totals_add AFTER INSERT ON links WHEN new.alias_of IS NULL BEGIN
     UPDATE link_totals SET links = links + 1 WHERE owner_id = NEW.owner_id;
 END;
-CREATE TRIGGER link_totals_subtract AFTER DELETE ON links WHEN old.alias_of IS NULL BEGIN
+CREATE TRIGGER link_totals_subtract AFTER DELETE ON links WHEN old.alias_of IS NULL AND old.trashed_at = 0 BEGIN
     UPDATE link_totals SET links = links - 1 WHERE owner_id = OLD.owner_id;
 END;
 CREATE TRIGGER alias_totals_add AFTER INSERT ON links WHEN new.alias_of IS NOT NULL BEGIN
     UPDATE link_totals SET aliases = aliases + 1 WHERE owner_id = (SELECT owner_id FROM links WHERE id = new.alias_of);
 END;
 CREATE TRIGGER alias_totals_subtract AFTER DELETE ON links WHEN old.alias_of IS NOT NULL BEGIN
-    UPDATE link_totals SET aliases = aliases - 1 WHERE owner_id = (SELECT owner_id FROM links WHERE id = old.alias_of);
+    UPDATE link_totals SET aliases = aliases - 1
+    WHERE owner_id = (SELECT owner_id FROM links WHERE id = old.alias_of AND trashed_at = 0);
+END;
+
+-- A link that goes into the bin of its owner is none of its links any more, and leaves its tags; its codes are retired as those of a
+-- deleted link, and stay so when it comes back.
+CREATE TRIGGER link_trashed AFTER UPDATE OF trashed_at ON links WHEN old.trashed_at = 0 AND new.trashed_at > 0
+BEGIN
+    UPDATE link_totals SET links = links - 1, aliases = aliases - json_array_length(new.aliases) WHERE owner_id = new.owner_id;
+    DELETE FROM link_tags WHERE link_id = new.id;
+    INSERT INTO retired_codes (short_code, retired_at, owner_id)
+    SELECT value, new.trashed_at, CASE WHEN new.removed_status IS NULL THEN new.owner_id END
+    FROM (SELECT new.short_code AS value UNION ALL SELECT value FROM json_each(new.aliases)) WHERE true
+    ON CONFLICT (short_code) DO UPDATE SET retired_at = excluded.retired_at, owner_id = excluded.owner_id;
+END;
+CREATE TRIGGER link_restored AFTER UPDATE OF trashed_at ON links WHEN old.trashed_at > 0 AND new.trashed_at = 0
+BEGIN
+    UPDATE link_totals SET links = links + 1, aliases = aliases + json_array_length(new.aliases) WHERE owner_id = new.owner_id;
+    INSERT OR IGNORE INTO link_tags (link_id, tag, owner_id, created_at)
+    SELECT new.id, value, new.owner_id, new.created_at FROM json_each(new.tags);
 END;
 
 -- Which link a request with an Idempotency-Key made, and a digest of what it asked for.

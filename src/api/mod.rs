@@ -70,6 +70,7 @@ mod series_body;
 mod shorten;
 mod show_link;
 mod stats;
+mod trash;
 mod visit;
 mod well_known;
 #[cfg(test)]
@@ -175,6 +176,9 @@ fn routes(
         .route("/urls/bulk", post(bulk::bulk))
         .route("/urls/export", get(export::export))
         .route("/urls/my", get(list_links::list))
+        .route("/urls/trash", get(trash::list))
+        .route("/urls/trash/{short_code}", delete(trash::end))
+        .route("/urls/{short_code}/restore", post(trash::restore))
         .route("/urls/my/series", get(my_series::my_series))
         .route("/urls/my/breakdown", get(my_breakdown::my_breakdown))
         .route("/urls/{short_code}/stats", get(stats::stats))

@@ -22,15 +22,16 @@ mod checked;
 mod clients;
 mod error;
 mod guards;
+mod kept;
 mod parse;
 mod reload;
 mod secret_files;
 mod setting;
+mod site;
 
 use parse::{
-    address, collector, cores, database, file, home_redirect, jwt_secret, log_filter, log_format,
-    networks, postgres, private_targets, redis_prefix, redis_urls, security_contact, site_contact,
-    site_name, within, yes_or_no,
+    address, collector, cores, database, file, jwt_secret, log_filter, log_format, networks,
+    postgres, private_targets, redis_prefix, redis_urls, security_contact, within, yes_or_no,
 };
 use setting::{Optional, mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
@@ -40,9 +41,11 @@ pub use base_url::BaseUrl;
 pub use clients::{ClientSettings, Compat, Origin};
 pub use error::ConfigError;
 pub use guards::Guards;
+pub use kept::KeptSettings;
 pub use reload::Reloaded;
 pub use secret_files::SecretFiles;
 pub use setting::bind;
+pub use site::SiteSettings;
 
 /// Comes from one setting; clap would take a `Vec` for a flag that is repeated.
 type Networks = Vec<IpNet>;
@@ -341,27 +344,16 @@ pub struct Config {
     #[arg(long, env = "REGISTRATION", value_name = "WHO")]
     #[arg(default_value = "open", value_parser = setting(Registration::parse))]
     pub registration: Registration,
-    /// Days for which a link keeps the address from which it was created, and for which reports of links and the audit are
-    /// kept; 0: links keep no address, and the rest is kept for a day.
-    #[arg(long, env = "AUDIT_DAYS", value_name = "DAYS")]
-    #[arg(default_value = "90", value_parser = number(0..=36_500_u32))]
-    pub audit_days: u32,
+    /// For how long things are kept.
+    #[command(flatten)]
+    pub kept: KeptSettings,
     /// Contact for reports of vulnerabilities: a `mailto:` or `https:` address, served in `/.well-known/security.txt`.
     #[arg(long, env = "SECURITY_CONTACT", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(security_contact))]
     pub security_contact: Optional<String>,
-    /// The name of the service on its pages.
-    #[arg(long, env = "SITE_NAME", value_name = "NAME")]
-    #[arg(default_value = "shunt", value_parser = setting(site_name))]
-    pub site_name: String,
-    /// Contact for visitors: a `mailto:` or `https:` address, shown on the pages.
-    #[arg(long, env = "SITE_CONTACT", value_name = "URL")]
-    #[arg(default_value = "", hide_default_value = true, value_parser = optional(site_contact))]
-    pub site_contact: Optional<String>,
-    /// Address to which `/` redirects browsers, instead of the start page: an `http:` or `https:` address.
-    #[arg(long, env = "HOME_REDIRECT", value_name = "URL")]
-    #[arg(default_value = "", hide_default_value = true, value_parser = optional(home_redirect))]
-    pub home_redirect: Optional<String>,
+    /// What visitors find beside short links.
+    #[command(flatten)]
+    pub site: SiteSettings,
     /// Proxies whose X-Forwarded-For is trusted: networks, separated by commas, such as 10.0.0.0/8.
     #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]

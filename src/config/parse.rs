@@ -11,7 +11,7 @@ use tracing::level_filters::LevelFilter;
 use url::Url;
 
 use super::{DatabaseUrl, RedisUrls};
-use crate::domain::{TargetUrl, TokenSecret, WeakSecret};
+use crate::domain::{TokenSecret, WeakSecret};
 use crate::telemetry::LogFormat;
 
 /// The default log filter.
@@ -164,21 +164,6 @@ pub(super) fn site_name(raw: &str) -> Result<String, String> {
 pub(super) fn site_contact(raw: &str) -> Result<String, String> {
     security_contact(raw).map_err(|_| {
         format!("`{raw}` is not a contact; give an address such as mailto:links@example.org")
-    })
-}
-
-/// The address to which the start page redirects.
-pub(super) fn home_redirect(raw: &str) -> Result<String, String> {
-    let url = Url::parse(raw).ok();
-    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    url.map(|url| {
-        TargetUrl::from_stored(url.as_str())
-            .location()
-            .as_str()
-            .to_owned()
-    })
-    .ok_or_else(|| {
-        format!("`{raw}` is not an address; give an address such as https://example.org")
     })
 }
 

@@ -36,7 +36,7 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 46] = [
+pub const ROUTES: [Route; 49] = [
     route(APPLE_FILE, Class::Bounded),
     route(ANDROID_FILE, Class::Bounded),
     route("/.well-known/security.txt", Class::Unbounded),
@@ -74,9 +74,12 @@ pub const ROUTES: [Route; 46] = [
     route("/urls/my/series", Class::Bounded),
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),
+    route("/urls/trash", Class::Bounded),
+    route("/urls/trash/{short_code}", Class::Bounded),
     route("/urls/{short_code}", Class::Bounded),
     route("/urls/{short_code}/pool", Class::Bounded),
     route(QR, Class::Bounded),
+    route("/urls/{short_code}/restore", Class::Bounded),
     route("/urls/{short_code}/stats", Class::Bounded),
     route("/urls/{short_code}/stats/breakdown", Class::Bounded),
     route("/urls/{short_code}/stats/export", Class::Bounded),
@@ -86,7 +89,7 @@ pub const ROUTES: [Route; 46] = [
 ];
 
 /// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 41] = [
+pub const PAGES: [Route; 44] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -127,6 +130,9 @@ pub const PAGES: [Route; 41] = [
     route(PREVIEW, Class::Bounded),
     route("/app/register", Class::Queued),
     route("/app/report/{short_code}", Class::Bounded),
+    route("/app/trash", Class::Bounded),
+    route("/app/trash/restore", Class::Bounded),
+    route("/app/trash/{short_code}/delete", Class::Bounded),
     route(ASSETS, Class::Unbounded),
 ];
 

@@ -38,6 +38,7 @@ mod series;
 mod shorten;
 mod show;
 mod stats;
+mod trash;
 
 pub use breakdown::{MAX_ROWS, WantedBreakdown};
 pub use bulk::{BulkLink, BulkOutcome};
@@ -56,6 +57,7 @@ pub use series::{ComparedSeries, Series};
 pub use shorten::{RequestKey, keys_expire_before};
 pub use show::CountedLink;
 pub use stats::{LinkPreview, LinkStats, ShownLeads};
+pub use trash::{TrashPage, Trashed, trash_ends_before};
 
 /// The operations on links, for owners and readers; knows no HTTP.
 pub struct LinkService {
@@ -67,6 +69,8 @@ pub struct LinkService {
     pub refusals: Refusals,
     /// For how many days a link keeps the address that it was made from; 0: not at all.
     pub audit_days: u32,
+    /// For how many days a deleted link can be restored; 0: not at all.
+    pub trash_days: u32,
     /// Links that are being made.
     pub creations: Creations,
     /// Exact counts.

@@ -92,6 +92,8 @@ pub struct Redirect {
     pub blocklist: CurrentBlocklist,
     /// The hosts beside the service's own.
     pub hosts: CurrentHosts,
+    /// Where an unknown code of the service's own host leads.
+    pub not_found: Option<Arc<Location>>,
 }
 
 /// The link, if it exists and may be followed now.
@@ -313,7 +315,7 @@ impl Redirect {
         Ok(())
     }
 
-    /// Counts a result, and adds where an unknown code of another host leads and what search engines are asked.
+    /// Counts a result, and adds where an unknown code leads and what search engines are asked.
     fn answered(
         &self,
         code: &ShortCode,
@@ -322,12 +324,13 @@ impl Redirect {
         self.note(&result);
         match result {
             Ok(redirected) => Ok(redirected.with_noindex(self.noindex)),
-            Err(RedirectError::Unknown) if !code.domain().is_own() => {
+            Err(RedirectError::Unknown) => {
                 let hosts = self.hosts.get();
-                let host = hosts.get(code.domain());
-                Err(RedirectError::unknown_at(
-                    host.and_then(|host| host.not_found.as_ref()),
-                ))
+                let not_found = match hosts.get(code.domain()) {
+                    Some(host) => host.not_found.as_ref(),
+                    None => self.not_found.as_ref().filter(|_| code.domain().is_own()),
+                };
+                Err(RedirectError::unknown_at(not_found))
             }
             Err(error) => Err(error.with_noindex(self.noindex)),
         }

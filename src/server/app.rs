@@ -21,7 +21,7 @@ use crate::clicks::{
 };
 use crate::compat::Services;
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
-use crate::domain::{Clock, CurrentBlocklist, OwnHost};
+use crate::domain::{Clock, CurrentBlocklist, Location, OwnHost};
 use crate::http::paths;
 use crate::limits::{
     AtOnce, CallerHasher, CurrentLimits, FailureLimiter, Limiter, MissLimiter, Searches,
@@ -142,6 +142,8 @@ pub(super) struct App {
     pub(super) countries: Countries,
     pub(super) analytics_settings: AnalyticsSettings,
     noindex: bool,
+    /// Where an unknown code leads.
+    not_found: Option<Arc<Location>>,
     /// The file of the blocklist.
     pub(super) blocklist: Option<PathBuf>,
     /// How large the database may be; 0: any size.
@@ -198,7 +200,8 @@ impl App {
             store: store.clone(),
             room: store.room.clone(),
             refusals: refusals.clone(),
-            audit_days: config.audit_days,
+            audit_days: config.kept.audit_days,
+            trash_days: config.kept.trash_days,
             counts,
             details: Arc::clone(&store.details),
             detail_days: config.analytics.analytics_detail_days,
@@ -257,6 +260,7 @@ impl App {
             countries,
             analytics_settings: config.analytics.clone(),
             noindex: config.noindex,
+            not_found: config.site.not_found(),
             blocklist: config.blocklist.clone(),
             database_max: config.database_max_mib,
             journal_deadlines,
@@ -381,6 +385,7 @@ impl App {
                 noindex: self.noindex,
                 blocklist: self.links.refusals.blocklist.clone(),
                 hosts: self.links.hosts.current.clone(),
+                not_found: self.not_found.clone(),
             },
             tasks: RedirectTasks {
                 deliveries,

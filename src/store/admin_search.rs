@@ -13,10 +13,10 @@ impl Store {
     pub async fn scan_seen_links(&self, wanted: &NewestWanted) -> Result<ScannedLinks, StoreError> {
         let limit = wanted.limit;
         let links = match wanted.owner {
-            None => format!("alias_of IS NULL AND id < $1 ORDER BY id DESC LIMIT {limit}"),
+            None => format!("alias_of IS NULL AND trashed_at = 0 AND id < $1 ORDER BY id DESC LIMIT {limit}"),
             // By themselves: to leave links of others out of all could take all of them.
             Some(_) => format!(
-                "id IN (WITH own AS MATERIALIZED (SELECT id FROM links WHERE owner_id = $2)
+                "id IN (WITH own AS MATERIALIZED (SELECT id FROM links WHERE owner_id = $2 AND trashed_at = 0)
                      SELECT id FROM own WHERE id < $1 ORDER BY id DESC LIMIT {limit}) ORDER BY id DESC"
             ),
         };

@@ -1,4 +1,4 @@
-//! Changing and deleting links. Changes of one link come one after the other.
+//! Changing links. Changes of one link come one after the other.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::outbox::newest_changes;
 use super::properties::{COLUMNS, GIVEN, GivenRow, in_json};
 use super::sql::{Query, query};
 use super::{Change, Store, StoreError, ToCount};
-use crate::domain::{Aliases, Link, LinkId, LinkProperties, Principal, ShortCode, Timestamp};
+use crate::domain::{Aliases, Link, LinkProperties, Principal, ShortCode, Timestamp};
 
 /// The result of an edit.
 #[derive(Clone, Debug)]
@@ -40,17 +40,6 @@ pub struct EditedLink {
     pub changes: Vec<Change>,
 }
 
-/// The result of a deletion.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deleted {
-    /// There is no such link, it is another's or the owner's account is gone or has another key.
-    NotFound,
-    /// The link is not as the client expected.
-    Refused,
-    /// The changes to announce, of each of its codes; empty if its account is deleted at this moment, as they are announced with it.
-    Done(Vec<Change>),
-}
-
 /// Why a transaction is rolled back.
 enum NotEdited {
     Because(Edited),
@@ -67,9 +56,6 @@ impl From<StoreError> for NotEdited {
 
 /// Makes new properties of a link, or refuses to.
 pub type EditLink<'a> = &'a (dyn Fn(&Link) -> Option<LinkProperties> + Send + Sync);
-
-/// Whether a link is as its owner expects it.
-pub type IsExpected<'a> = &'a (dyn Fn(&Link) -> bool + Send + Sync);
 
 /// The link `$2` gets the properties in `$1`. A trigger notes the change.
 static UPDATE: LazyLock<Query<'static>> = LazyLock::new(|| {
@@ -101,7 +87,14 @@ impl Store {
             Err(NotEdited::Unchecked) => Ok(None),
             Err(NotEdited::Store(error)) => Err(error),
         };
-        self.engine.with_new_ids(edited).await
+        loop {
+            let edited = self.engine.with_new_ids(edited).await?;
+            match &edited {
+                // Each time a link ends.
+                Edited::AliasTaken(taken) if self.free_codes(owner.user, &[taken]).await? => {}
+                _ => return Ok(edited),
+            }
+        }
     }
 
     async fn try_to_edit(
@@ -146,109 +139,6 @@ impl Store {
             Ok(Edited::Done(Box::new(edited)))
         });
         edited.await
-    }
-
-    /// Deletes a link of this owner if it is as expected, retires its codes and notes the changes in the outbox, in one
-    /// transaction: no edit comes in between. `None` expects nothing.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn delete_link(
-        &self,
-        owner: Principal,
-        code: &ShortCode,
-        is_expected: Option<IsExpected<'_>>,
-    ) -> Result<Deleted, StoreError> {
-        let deleted = self.engine.transaction(async |connection| {
-            if let Some(is_expected) = is_expected {
-                let find = link_of_owner(&owner, code).locked("links");
-                let Some(found) = connection.optional(find).await? else {
-                    return Ok(Deleted::NotFound);
-                };
-                if !is_expected(&link_to_count(owner.user, &found)?.value) {
-                    return Ok(Deleted::Refused);
-                }
-            }
-            // Triggers note the change, retire the code, and leave the clicks to `uncount_deleted`.
-            let delete = query(
-                "DELETE FROM links WHERE id = (SELECT link_id FROM link_codes WHERE code = $3)
-                 AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
-                 RETURNING short_code, aliases",
-            );
-            let delete = delete.bind(owner.user).bind(&owner.key).bind(code);
-            let Some(deleted) = connection.optional(delete).await? else {
-                return Ok(Deleted::NotFound);
-            };
-            let codes = codes_of(&deleted.get("short_code")?, &[&deleted.get("aliases")?]);
-            let changes = newest_changes(connection, &codes).await?;
-            Ok::<_, StoreError>(Deleted::Done(changes))
-        });
-        let deleted = deleted.await?;
-        if let (Deleted::Done(changes), Some(seen)) = (&deleted, self.engine.seen()) {
-            for code in changes.iter().filter_map(|change| change.code.as_ref()) {
-                seen.deleted(code);
-            }
-        }
-        Ok(deleted)
-    }
-
-    /// Removes the counted clicks of up to `limit` deleted links above `after`, in rising order of ids, and waits for no
-    /// flush. Clicks that come later still count for no link. Returns the last of these links, if there may be more.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn uncount_deleted(
-        &self,
-        after: Option<LinkId>,
-        limit: u32,
-    ) -> Result<Option<LinkId>, StoreError> {
-        if self.has_one_process() {
-            // In SQLite the clicks are in the row of their link, and go with it.
-            return Ok(None);
-        }
-        // A link leaves the list if it had no row a minute after it was looked at first.
-        let uncount = query(
-            "WITH batch AS (
-                 SELECT link_id, rescan_at FROM deleted_links
-                 WHERE link_id > $1 AND (rescan_at IS NULL OR rescan_at < now_micros())
-                 ORDER BY link_id LIMIT $2 FOR UPDATE SKIP LOCKED
-             ),
-             state AS (
-                 SELECT link_id, rescan_at IS NOT NULL AND NOT EXISTS (
-                     SELECT FROM link_clicks WHERE link_clicks.link_id = batch.link_id) AS is_done
-                 FROM batch
-             ),
-             uncounted AS (
-                 DELETE FROM link_clicks WHERE link_id = ANY (ARRAY(
-                     SELECT link_id FROM link_clicks WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
-                     ORDER BY link_id FOR UPDATE SKIP LOCKED))
-             ),
-             series AS (
-                 DELETE FROM link_series WHERE ctid = ANY (ARRAY(
-                     SELECT ctid FROM link_series WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch)) FOR UPDATE SKIP LOCKED))
-             ),
-             limits AS (
-                 DELETE FROM link_limits WHERE link_id = ANY (ARRAY(
-                     SELECT link_id FROM link_limits WHERE link_id = ANY (ARRAY(SELECT link_id FROM batch))
-                     ORDER BY link_id FOR UPDATE SKIP LOCKED))
-             ),
-             done AS (
-                 DELETE FROM deleted_links WHERE link_id = ANY (ARRAY(SELECT link_id FROM state WHERE is_done))
-             ),
-             again AS (
-                 UPDATE deleted_links SET rescan_at = now_micros() + 60000000
-                 WHERE link_id = ANY (ARRAY(SELECT link_id FROM state WHERE NOT is_done))
-             )
-             SELECT max(link_id) AS last, count(*) AS links FROM batch",
-        );
-        let uncount = uncount.bind(after.map_or(-1, LinkId::number)).bind(limit);
-        let scanned = self.engine.write(uncount).await?;
-        match scanned.first() {
-            Some(scanned) if scanned.get::<i64>("links")? == i64::from(limit) => {
-                scanned.get("last")
-            }
-            _ => Ok(None),
-        }
     }
 }
 

@@ -71,20 +71,24 @@ macro_rules! target_of_code {
     };
 }
 
-/// That a row is of the account `$1`, which has the key `$2`.
+/// That a row is of the account `$1`, which has the key `$2`, and not in its bin.
 macro_rules! of_owner {
     () => {
-        "owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)"
+        "trashed_at = 0 AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)"
     };
 }
 
-/// Codes that a new link of the account `$2` may not have: in Postgres each is looked up by itself, however its plan was made.
+/// Codes that a new link of the account `$2` may not have: in Postgres each is looked up by itself, however its plan was made. A link
+/// in the account's bin gives its codes up.
 macro_rules! taken {
     ($one_of:literal) => {
         concat!(
             "SELECT short_code FROM links WHERE short_code ",
             $one_of,
-            " UNION SELECT short_code FROM retired_codes WHERE short_code ",
+            " AND NOT EXISTS (
+                 SELECT 1 FROM links AS trashed WHERE trashed.id = coalesce(links.alias_of, links.id)
+                 AND trashed.owner_id = $2 AND trashed.trashed_at > 0 AND trashed.removed_status IS NULL)
+              UNION SELECT short_code FROM retired_codes WHERE short_code ",
             $one_of,
             " AND owner_id IS DISTINCT FROM $2"
         )
@@ -141,7 +145,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn link_made(&self, code: &ShortCode) -> Result<Option<LinkMade>, StoreError> {
         let find = query(
-            "SELECT links.created_at, links.max_clicks FROM link_codes AS codes JOIN links ON links.id = codes.link_id
+            "SELECT links.created_at, links.max_clicks FROM link_codes AS codes JOIN live_links AS links ON links.id = codes.link_id
              WHERE codes.code = $1",
         );
         let found = self.engine.read_one(find.bind(code)).await?;

@@ -73,7 +73,7 @@ impl Store {
         let (key, id) = (values.name(key), values.name(id));
         let find = values.query(format!(
             "{IN_ONE_TEXT} (SELECT created_at AS key, id, {clicks} AS text FROM links
-                 WHERE owner_id = {owner} AND (created_at, id) > ({key}, {id})
+                 WHERE owner_id = {owner} AND trashed_at = 0 AND (created_at, id) > ({key}, {id})
                  ORDER BY created_at, id LIMIT {limit}) AS scanned"
         ));
         let rows = self.in_one_text(find).await?;
@@ -90,7 +90,7 @@ impl Store {
         let (user, key) = (values.name(owner.user), values.name(&owner.key));
         let sum = values.query(format!(
             "SELECT count(*) AS links, CAST(coalesce(sum({clicks}), 0) AS bigint) AS clicks FROM links
-                 WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = {user} AND key = {key})"
+                 WHERE trashed_at = 0 AND owner_id = (SELECT user_id FROM account_keys WHERE user_id = {user} AND key = {key})"
         ));
         let Some(row) = self.engine.read_one(sum.of_search()).await? else {
             return Ok(OwnerTotals::default());

@@ -32,6 +32,7 @@ mod counting;
 mod creating;
 mod database;
 mod deleted_accounts;
+mod deleting;
 mod detail_room;
 mod details;
 mod domains;
@@ -41,6 +42,7 @@ mod failure;
 mod finding;
 mod flush;
 mod history;
+mod inserting;
 mod keys;
 mod ledger;
 mod link_clicks;
@@ -83,12 +85,13 @@ pub use clicks::{Clicks, Compacted, MergeRound, ParkedBatch};
 pub use committed::{Commits, committed};
 pub use database::Usage;
 pub use deleted_accounts::MAX_CHANGES_OF_ACCOUNT;
+pub use deleting::{Deleted, Deletion, IsExpected, Restored, TrashedLink};
 pub use details::{
     Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
     MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER,
 };
 pub use domains::{DomainMade, DomainRemoved};
-pub use editing::{Deleted, EditLink, Edited, EditedLink, IsExpected};
+pub use editing::{EditLink, Edited, EditedLink};
 pub use failure::{OpenError, StoreError};
 pub use finding::{LinkMade, ToCount};
 pub use flush::{FlushId, FlushMark};

@@ -34,9 +34,15 @@ impl Position {
     /// Just after a link in a list by moments.
     #[must_use]
     pub fn of(link: &Link) -> Self {
+        Self::at(link.created_at, link.id)
+    }
+
+    /// Just after the link of this moment in a list by moments.
+    #[must_use]
+    pub fn at(moment: Timestamp, id: LinkId) -> Self {
         Self {
-            key: link.created_at.micros(),
-            id: link.id,
+            key: moment.micros(),
+            id,
         }
     }
 }

@@ -215,7 +215,7 @@ fn owned<'q>(values: &mut Values<'q>, owner: &'q Principal, tag: Option<&'q Sear
         format!("(SELECT user_id FROM account_keys WHERE user_id = {user} AND key = {key})");
     match tag.map(|tag| values.name(tag.as_str())) {
         Some(tag) => format!("tagged.owner_id = {account} AND tagged.tag = {tag}"),
-        None => format!("links.owner_id = {account}"),
+        None => format!("links.trashed_at = 0 AND links.owner_id = {account}"),
     }
 }
 

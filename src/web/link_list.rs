@@ -14,6 +14,9 @@ use crate::store::Position;
 /// Links on a page.
 pub(super) const PER_PAGE: u32 = 25;
 
+/// Bytes of codes for which the list offers to undo a deletion.
+const MAX_UNDO: usize = 4_000;
+
 /// The parameters of the list's page; unknown parameters are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -25,6 +28,8 @@ pub(super) struct ListQuery {
     pub(super) cursor: String,
     /// What was done just now, said above the list.
     pub(super) done: String,
+    /// The codes of links that were deleted just now, with spaces between.
+    pub(super) undo: String,
 }
 
 impl ListQuery {
@@ -83,6 +88,25 @@ impl ListQuery {
             path.push_str(&query);
         }
         path
+    }
+
+    /// The address of the same list after links with these codes were deleted, which can be undone.
+    pub(super) fn path_after_deletion<'a>(&self, codes: impl Iterator<Item = &'a str>) -> String {
+        let codes = codes.collect::<Vec<_>>().join(" ");
+        let mut path = self.path("deleted");
+        // Longer ones might not fit into the head of a request.
+        if !codes.is_empty() && codes.len() <= MAX_UNDO {
+            let undo = Serializer::new(String::new())
+                .append_pair("undo", &codes)
+                .finish();
+            path = format!("{path}&{undo}");
+        }
+        path
+    }
+
+    /// The codes of links whose deletion can be undone.
+    pub(super) fn undone(&self) -> impl Iterator<Item = &str> {
+        self.undo.split(' ').filter(|code| !code.is_empty())
     }
 
     /// The address of the list's first page.

@@ -48,6 +48,7 @@ impl LinksPage<'_> {
     fn done(&self) -> &'static str {
         match self.query.done.as_str() {
             "deleted" => "Deleted.",
+            "restored" => "Restored.",
             "paused" => "Paused: these links no longer redirect.",
             "tagged" => "Tagged.",
             "untagged" => "Tags removed.",
@@ -230,6 +231,9 @@ pub(super) async fn selected(
         act_on_all(&links, signed_in.principal, client.as_str(), &form).await
     };
     match acted.await {
+        Ok("deleted") if links.trash_days > 0 => {
+            Ok(see_other(&place.path_after_deletion(form.all("code"))))
+        }
         Ok(done) => Ok(see_other(&place.path(done))),
         Err(error) if error.is_failure() => Err(error),
         Err(error) => {

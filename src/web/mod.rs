@@ -71,6 +71,7 @@ mod session;
 mod sharing;
 mod sign_in;
 mod start;
+mod trash;
 
 pub use documents::{ExportForm, ExportLinks, LinkDocuments};
 pub use error_pages::{ErrorPages, PageWish};
@@ -186,6 +187,12 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             get(questions::sign_out_everywhere).post(account::log_out_everywhere),
         )
         .route("/app/preview/{short_code}", get(preview::preview))
+        .route("/app/trash", get(trash::show))
+        .route("/app/trash/restore", post(trash::restore))
+        .route(
+            "/app/trash/{short_code}/delete",
+            get(trash::ask_to_end).post(trash::end),
+        )
         .route(
             "/app/report/{short_code}",
             get(report::show).post(report::send),

@@ -12,7 +12,7 @@ use super::breakdowns::{BreakdownsView, imported, wanted};
 use super::clicks::{ClicksPage, ClicksQuery, ClicksRequest, ClicksView};
 use super::form::Form;
 use super::link_form::LinkForm;
-use super::link_list::{Tag, word};
+use super::link_list::{ListQuery, Tag, word};
 use super::page::{Frame, Site, grouped, minute, own_page_as_of, see_other};
 use super::session::SignedIn;
 use crate::abuse::Abuse;
@@ -305,5 +305,9 @@ pub(super) async fn delete(
     {
         return Err(ApiError::url_not_found());
     }
-    Ok(see_other("/app?done=deleted"))
+    let list = ListQuery::default();
+    Ok(see_other(&match links.trash_days {
+        0 => list.path("deleted"),
+        _ => list.path_after_deletion(std::iter::once(&*code.in_path())),
+    }))
 }

@@ -35,10 +35,11 @@ impl Site {
     /// The settings, and the public address.
     #[must_use]
     pub fn new(config: &Config, base_url: &BaseUrl, hosts: CurrentHosts) -> Self {
+        let home = config.site.home_redirect.as_ref();
         Self(Arc::new(SiteWords {
-            name: config.site_name.clone(),
-            contact: config.site_contact.as_deref().map(str::to_owned),
-            home_redirect: config.home_redirect.as_deref().map(str::to_owned),
+            name: config.site.site_name.clone(),
+            contact: config.site.site_contact.as_deref().map(str::to_owned),
+            home_redirect: home.map(|home| home.location().as_str().to_owned()),
             base_url: base_url.as_str().to_owned(),
             hosts,
             keeps_classes: config.analytics.are_on,

@@ -76,8 +76,28 @@ pub(super) fn asked(
     own_page_as_of(status, &page, as_of)
 }
 
-const IS_GONE: &str =
-    "The links stop working, and their clicks are deleted. Nobody else will get their codes.";
+/// What a deletion does to one link, or to several.
+fn what_goes(links: &LinkService, is_one: bool) -> String {
+    let (subject, rest) = if is_one {
+        ("The link stops working", "Nobody else will get its code.")
+    } else {
+        (
+            "The links stop working",
+            "Nobody else will get their codes.",
+        )
+    };
+    let them = if is_one { "it" } else { "them" };
+    let their = if is_one { "its" } else { "their" };
+    match links.trash_days {
+        0 => format!("{subject}, and {their} clicks are deleted. {rest}"),
+        days => {
+            let days = number_of(days.into(), "day");
+            format!(
+                "{subject}. For {days} you can restore {them} from the bin with {their} clicks. {rest}"
+            )
+        }
+    }
+}
 
 pub(super) async fn delete_link(
     State(links): State<Arc<LinkService>>,
@@ -90,8 +110,7 @@ pub(super) async fn delete_link(
     let shown = shown.ok_or_else(ApiError::url_not_found)?;
     let question = Question {
         title: format!("Delete 1 link with {}?", number_of(shown.clicks, "click")),
-        text: "The link stops working, and its clicks are deleted. Nobody else will get its code."
-            .to_owned(),
+        text: what_goes(&links, true),
         listed: vec![listed(&site, &shown)],
         action: format!("/app/links/{}/delete", code.in_path()),
         yes: "Delete",
@@ -144,7 +163,7 @@ pub(super) async fn delete_selected(
         .map(|shown| ("code", shown.link.code.in_path().into_owned()));
     let question = Question {
         title: format!("Delete {count} with {clicks}?"),
-        text: IS_GONE.to_owned(),
+        text: what_goes(&links, found.len() == 1),
         listed: (found.iter()).map(|shown| listed(&site, shown)).collect(),
         action: "/app/links/selected".to_owned(),
         fields: [("action", "delete".to_owned()), ("place", place.place())]

@@ -17,10 +17,12 @@ mod rules;
 mod rules_schema;
 #[cfg(test)]
 mod schema;
+mod trashed;
 mod value;
 
 pub use documents::{BulkObject, LinkObject, LinkPatch, LinkQuery};
 pub use fields::{DocumentKind, Field, LinkFields};
 pub use link::{COLUMNS, Column, FullLinkBody, LinkBody, SECRET_COLUMN, ViewWord};
 pub use rules::RulesJson;
+pub use trashed::TrashedLinkBody;
 pub use value::{SecretText, Value};

@@ -11,7 +11,8 @@ use shunt::domain::{
 };
 use shunt::store::migrations::{self, Schema};
 use shunt::store::{
-    Change, DataSet, Deleted, NewLink, PostgresStore, Raise, SqliteStore, Store, StoreSettings,
+    Change, DataSet, Deleted, Deletion, NewLink, PostgresStore, Raise, SqliteStore, Store,
+    StoreSettings,
 };
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
@@ -160,7 +161,11 @@ pub(crate) async fn delete_link(
     owner: Principal,
     code: &ShortCode,
 ) -> Option<Change> {
-    match store.delete_link(owner, code, None).await.unwrap() {
+    match store
+        .delete_link(owner, code, None, Deletion::AtOnce)
+        .await
+        .unwrap()
+    {
         Deleted::Done(changes) => changes.into_iter().next(),
         Deleted::NotFound | Deleted::Refused => None,
     }

@@ -5,8 +5,8 @@ use shunt::domain::{
     SystemClock, Tags, Timestamp, TokenKey, UserId,
 };
 use shunt::store::{
-    ClickBatch, ClickDetails, CreateLinkError, Deleted, Edited, MergeRound, NewLink, Position,
-    Raise,
+    ClickBatch, ClickDetails, CreateLinkError, Deleted, Deletion, Edited, MergeRound, NewLink,
+    Position, Raise,
 };
 
 use crate::store::backend::{both_stores, delete_link, link, moment, plain, target, user};
@@ -111,14 +111,14 @@ both_stores! {
         let (ada, bob) = (user(&store).await, user(&store).await);
         let (code, id) = link(&store, ada).await;
         let is_it = |link: &Link| link.id == id;
-        let refused = store.delete_link(ada, &code, Some(&|_| false)).await.unwrap();
+        let refused = store.delete_link(ada, &code, Some(&|_| false), Deletion::AtOnce).await.unwrap();
         assert_eq!(refused, Deleted::Refused);
-        assert_eq!(store.delete_link(bob, &code, Some(&is_it)).await.unwrap(), Deleted::NotFound);
+        assert_eq!(store.delete_link(bob, &code, Some(&is_it), Deletion::AtOnce).await.unwrap(), Deleted::NotFound);
         assert!(store.unpublished_changes(0, 10).await.unwrap().is_empty());
-        let deleted = store.delete_link(ada, &code, Some(&is_it)).await.unwrap();
+        let deleted = store.delete_link(ada, &code, Some(&is_it), Deletion::AtOnce).await.unwrap();
         let change = store.unpublished_changes(0, 10).await.unwrap().remove(0);
         assert_eq!(deleted, Deleted::Done(vec![change]));
-        assert_eq!(store.delete_link(ada, &code, Some(&is_it)).await.unwrap(), Deleted::NotFound);
+        assert_eq!(store.delete_link(ada, &code, Some(&is_it), Deletion::AtOnce).await.unwrap(), Deleted::NotFound);
     }
 
     async fn a_deletion_stays_in_the_outbox_until_it_is_published(store) {

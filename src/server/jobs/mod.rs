@@ -101,6 +101,7 @@ pub(super) fn spawn(
         store(),
         Arc::clone(&app.clock),
         app.links.audit_days,
+        app.links.trash_days,
     ));
     let details = || Arc::clone(&app.store.details);
     jobs.spawn(details::run_sums(

@@ -1,4 +1,4 @@
-//! Removes from the database what no instance needs any longer: links of deleted accounts, old changes of links, clicks of
+//! Removes from the database what no instance needs any longer: links of deleted accounts, links that were long in a bin, old changes of links, clicks of
 //! deleted links, keys of requests that may no longer be repeated, sessions of browsers that have ended; and what is kept
 //! against abuse for some days.
 
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::runner::every;
 use crate::domain::Clock;
-use crate::links::keys_expire_before;
+use crate::links::{keys_expire_before, trash_ends_before};
 use crate::store::{Kept, Store, StoreError};
 
 /// Pause between two runs.
@@ -24,9 +24,10 @@ const ROWS_PER_STEP: u32 = 1_000;
 /// The same for links, each of which has rows in other tables, too.
 const LINKS_PER_STEP: u32 = 250;
 
-pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32) {
+pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32, trash_days: u32) {
     every(PAUSE, "removing what is no longer needed", || async {
         remove_deleted_users(&store).await?;
+        empty_bins(&store, &*clock, trash_days).await?;
         remove_changes(&store).await?;
         remove_keys(&store, &*clock).await?;
         remove_sessions(&store, &*clock).await?;
@@ -40,6 +41,17 @@ async fn remove_deleted_users(store: &Store) -> Result<(), StoreError> {
     loop {
         let started = Instant::now();
         if !store.remove_deleted_users(LINKS_PER_STEP).await? {
+            return Ok(());
+        }
+        sleep(started.elapsed()).await;
+    }
+}
+
+async fn empty_bins(store: &Store, clock: &dyn Clock, days: u32) -> Result<(), StoreError> {
+    let before = trash_ends_before(clock.now(), days);
+    loop {
+        let started = Instant::now();
+        if store.empty_bins(before, LINKS_PER_STEP).await? < u64::from(LINKS_PER_STEP) {
             return Ok(());
         }
         sleep(started.elapsed()).await;

@@ -25,7 +25,7 @@ async fn set(app: &App, token: &str, code: &str, aliases: &[&str]) -> Response {
 }
 
 /// Follows a code at an instance so many times; every visit has to be answered with this status.
-async fn follow_at(base: &str, code: &str, times: usize, status: u16) {
+pub(super) async fn follow_at(base: &str, code: &str, times: usize, status: u16) {
     let client = reqwest::Client::builder().redirect(redirect::Policy::none());
     let client = client.build().unwrap();
     let visits = (0..times).map(|_| Response::of(client.get(format!("{base}/{code}"))));
@@ -37,12 +37,12 @@ async fn follow_at(base: &str, code: &str, times: usize, status: u16) {
     }
 }
 
-async fn follow(app: &App, code: &str, times: usize) {
+pub(super) async fn follow(app: &App, code: &str, times: usize) {
     follow_at(&app.server.base, code, times, 302).await;
 }
 
 /// The statuses with which these codes are answered.
-async fn statuses(app: &App, codes: &[&str]) -> Vec<u16> {
+pub(super) async fn statuses(app: &App, codes: &[&str]) -> Vec<u16> {
     let visits = codes
         .iter()
         .map(async |code| app.get(&format!("/{code}")).await.status);
@@ -313,7 +313,7 @@ both_modes! {
 }
 
 /// An instance and another one, which has every code cached.
-async fn two_instances(aliases: &[&str]) -> (App, crate::support::Server, String) {
+pub(super) async fn two_instances(aliases: &[&str]) -> (App, crate::support::Server, String) {
     const PATIENT: &[(&str, &str)] = &[("CLICK_DEADLINE_MS", "10000")];
     let app = App::start_with(Mode::Production, PATIENT).await;
     let other = app.another(PATIENT).await;

@@ -18,6 +18,7 @@ mod rules;
 mod scheduled;
 mod short_codes;
 mod together;
+mod trash;
 
 use reqwest::Method;
 use serde_json::Value;

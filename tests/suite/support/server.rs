@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 62] = [
+const SETTINGS: [&str; 64] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -52,12 +52,14 @@ const SETTINGS: [&str; 62] = [
     "PRIVATE_TARGETS",
     "REGISTRATION",
     "AUDIT_DAYS",
+    "TRASH_DAYS",
     "BLOCKLIST",
     "NOINDEX",
     "SECURITY_CONTACT",
     "SITE_NAME",
     "SITE_CONTACT",
     "HOME_REDIRECT",
+    "NOT_FOUND_REDIRECT",
     "COMPAT",
     "TRUSTED_PROXIES",
     "ANALYTICS",

@@ -144,7 +144,7 @@ both_modes! {
         assert!(stale.text.contains("was changed meanwhile"), "{stale:?}");
         let visit = app.get(&format!("/{code}")).await;
         assert_eq!(visit.header("location"), "https://example.org/autumn");
-        leads_to(&browser.send(&path, &format!("{path}/delete"), &[]).await, "/app?done=deleted");
+        leads_to(&browser.send(&path, &format!("{path}/delete"), &[]).await, &format!("/app?done=deleted&undo={code}"));
         app.get(&format!("/{code}")).await.is_error(404, "URL not found");
         assert_eq!(browser.get(&path).await.status, 404);
         let mut stranger = Browser::new(app);
@@ -176,7 +176,8 @@ both_modes! {
         leads_to(&browser.send("/app", "/app/links/selected", &pause).await, "/app?done=paused");
         app.get(&format!("/{}", codes[0])).await.is_error(404, "URL not found");
         let delete = [&two[..], &[("action", "delete")]].concat();
-        leads_to(&browser.send("/app", "/app/links/selected", &delete).await, "/app?done=deleted");
+        let undo = format!("/app?done=deleted&undo={}+{}+{foreign}", codes[0], codes[1]);
+        leads_to(&browser.send("/app", "/app/links/selected", &delete).await, &undo);
         assert_eq!(browser.get("/app").await.text.matches("class=\"code\"").count(), 1);
         assert_eq!(app.get(&format!("/urls/{foreign}/stats")).await.status, 200);
     }

@@ -213,6 +213,32 @@ both_modes! {
 }
 
 #[tokio::test]
+async fn the_operator_says_where_unknown_codes_lead_and_what_is_no_code_is_unknown_as_ever() {
+    use crate::support::Mode::Embedded;
+    let settings = [("NOT_FOUND_REDIRECT", "https://example.org/sorry")];
+    let app = App::start_with(Embedded, &settings).await;
+    let token = app.register().await;
+    let code = app.shorten(&token, "https://example.net/").await;
+    assert_eq!(app.delete(&token, &code).await.status, 204);
+    for path in [
+        format!("/{code}"),
+        format!("/urls/r/{code}"),
+        "/nosuch1".to_owned(),
+    ] {
+        for accept in ["*/*", "text/html"] {
+            let request = app.request(Method::GET, &path).header("accept", accept);
+            let response = Response::of(request).await;
+            assert_eq!(response.status, 302, "{path}");
+            assert_eq!(response.header("location"), "https://example.org/sorry");
+        }
+    }
+    for path in ["/a/b", "/urls/my/nothing", "/app/nothing", "/with.dot"] {
+        assert_eq!(app.get(path).await.status, 404, "{path}");
+    }
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn the_operator_names_the_service_and_may_have_another_start_page() {
     use crate::support::Mode::Embedded;
     let settings = [

@@ -1,0 +1,181 @@
+//! The bin: links that were deleted, and can be restored.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use futures_util::future::join_all;
+use serde::Deserialize;
+
+use super::form::Form;
+use super::link_list::{ListQuery, PER_PAGE};
+use super::page::{Frame, Site, grouped, minute, own_page_as_of, see_other};
+use super::questions::{Question, asked};
+use super::selected_links::{AT_ONCE, PARTLY, check_number};
+use super::session::SignedIn;
+use crate::domain::{LinkOrder, Title};
+use crate::http::paths::parse_placed_code;
+use crate::http::{ApiError, PathCode, QueryOf, cursor, parse_cursor};
+use crate::links::{LinkService, Trashed};
+
+/// The parameters of the page; unknown parameters are ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TrashQuery {
+    cursor: String,
+    /// What was done just now, said above the list.
+    done: String,
+}
+
+#[derive(Template)]
+#[template(path = "trash.html")]
+struct TrashPage<'a> {
+    frame: Frame<'a>,
+    csrf: &'a str,
+    query: &'a TrashQuery,
+    rows: Vec<Row>,
+    next: Option<String>,
+    days: u32,
+    /// The moment of the click counts, if they are not exact.
+    as_of: Option<String>,
+}
+
+struct Row {
+    /// As in paths.
+    code: String,
+    /// As people see it.
+    shown: String,
+    title: String,
+    target: String,
+    clicks: String,
+    unit: &'static str,
+    deleted_at: String,
+    ends_at: String,
+}
+
+impl Row {
+    fn of(trashed: &Trashed, site: &Site) -> Self {
+        let (link, clicks) = (&trashed.counted.link, trashed.counted.clicks);
+        let title = link.properties.title.as_ref();
+        Self {
+            code: link.code.in_path().into_owned(),
+            shown: site.shown_code(&link.code),
+            title: title.map(Title::as_str).unwrap_or_default().to_owned(),
+            target: link.properties.target.as_str().to_owned(),
+            clicks: grouped(clicks),
+            unit: if clicks == 1 { "click" } else { "clicks" },
+            deleted_at: minute(trashed.deleted_at),
+            ends_at: minute(trashed.ends_at),
+        }
+    }
+}
+
+impl TrashPage<'_> {
+    fn done(&self) -> &'static str {
+        match self.query.done.as_str() {
+            "restored" => "Restored.",
+            "ended" => "Deleted for good.",
+            PARTLY => "Only some of the links were restored. Try again.",
+            "none" => "This link is no longer in the bin.",
+            _ => "",
+        }
+    }
+}
+
+pub(super) async fn show(
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    QueryOf(query): QueryOf<TrashQuery>,
+) -> Result<Response, ApiError> {
+    let after = Some(query.cursor.as_str()).filter(|raw| !raw.is_empty());
+    let after = after.map(|raw| parse_cursor(LinkOrder::Newest, raw));
+    let after = after.transpose()?;
+    let page = links.trash(signed_in.principal, after, PER_PAGE).await?;
+    let next = page.next.map(|next| cursor(LinkOrder::Newest, next));
+    let shown = TrashPage {
+        frame: Frame::own(&site, signed_in.owner()),
+        csrf: signed_in.owner().csrf,
+        query: &query,
+        rows: (page.links())
+            .map(|trashed| Row::of(&trashed, &site))
+            .collect(),
+        next: next.map(|cursor| format!("/app/trash?cursor={cursor}")),
+        days: links.trash_days,
+        as_of: page.as_of.map(minute),
+    };
+    own_page_as_of(StatusCode::OK, &shown, page.as_of)
+}
+
+/// Restores the links of the form, and returns to the list that it names, or to the bin.
+pub(super) async fn restore(
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    form: Form,
+) -> Result<Response, ApiError> {
+    signed_in.check(&site, &form)?;
+    let codes: Vec<_> = form.all("code").filter_map(parse_placed_code).collect();
+    check_number(codes.len())?;
+    let (mut restored, mut failure) = (0_usize, None);
+    for codes in codes.chunks(AT_ONCE) {
+        let each = codes
+            .iter()
+            .map(|code| links.restore(signed_in.principal, code));
+        for outcome in join_all(each).await {
+            match outcome {
+                Ok(link) => restored += usize::from(link.is_some()),
+                Err(error) => failure = Some(error),
+            }
+        }
+        if failure.is_some() {
+            break;
+        }
+    }
+    let done = match failure {
+        Some(error) if restored == 0 => return Err(error.into()),
+        Some(_) => PARTLY,
+        None if restored == 0 => "none",
+        None => "restored",
+    };
+    Ok(see_other(&match form.all("place").next() {
+        Some(place) if done == "restored" => ListQuery::at(place).path(done),
+        _ => format!("/app/trash?done={done}"),
+    }))
+}
+
+/// Asks whether a link is to be deleted for good.
+pub(super) async fn ask_to_end(
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    PathCode(code): PathCode,
+) -> Result<Response, ApiError> {
+    let code = code.ok_or_else(ApiError::url_not_found)?;
+    let question = Question {
+        title: format!("Delete {} for good?", site.shown_code(&code)),
+        text: "Nothing brings the link back, and its clicks are deleted. Nobody else will get its code."
+            .to_owned(),
+        action: format!("/app/trash/{}/delete", code.in_path()),
+        yes: "Delete for good",
+        no: "Cancel",
+        back: "/app/trash".to_owned(),
+        ..Question::default()
+    };
+    asked(&site, &signed_in, StatusCode::OK, question)
+}
+
+pub(super) async fn end(
+    State(links): State<Arc<LinkService>>,
+    State(site): State<Site>,
+    signed_in: SignedIn,
+    PathCode(code): PathCode,
+    form: Form,
+) -> Result<Response, ApiError> {
+    signed_in.check(&site, &form)?;
+    let code = code.ok_or_else(ApiError::url_not_found)?;
+    let is_ended = links.end_trashed(signed_in.principal, &code).await?;
+    let done = if is_ended { "ended" } else { "none" };
+    Ok(see_other(&format!("/app/trash?done={done}")))
+}
