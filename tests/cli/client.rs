@@ -98,6 +98,18 @@ fn results_and_errors_are_json_with_json() {
     assert_eq!(ada.runs(&["rm", "--json", code]).json()["deleted"], true);
     assert_eq!(ada.runs(&["list", "--json"]).json(), Value::Array(vec![]));
 
+    let deleted = ada.runs(&["list", "--deleted", "--json"]).json();
+    assert_eq!(deleted[0]["short_code"], code);
+    let restored = ada.runs(&["rm", "--undo", "--json", code]).json();
+    assert_eq!(restored["restored"], true);
+    assert_eq!(ada.runs(&["list", "--json"]).json()[0]["short_code"], code);
+    ada.runs(&["rm", code]).succeeds();
+    let ended = ada.runs(&["rm", "--for-good", "--json", code]).json();
+    assert_eq!(ended["deleted"], true);
+    ada.runs(&["rm", "--for-good", code])
+        .fails(4, "URL not found");
+    ada.runs(&["rm", "--undo", code]).fails(4, "URL not found");
+
     let failed = ada.runs(&["rm", "--json", code]);
     failed.fails(4, "URL not found");
     let error: Value = serde_json::from_str(&failed.err).unwrap();

@@ -207,8 +207,11 @@ both_modes! {
             }
         }
         refused.sort();
-        assert_eq!(refused, ["DELETE /urls/{short_code}", "DELETE /urls/{short_code}/pool", "PATCH /urls/{short_code}", "POST /urls/bulk", "POST /urls/shorten",
-            "POST /urls/{short_code}/pool"]);
+        assert_eq!(refused, [
+            "DELETE /urls/trash/{short_code}", "DELETE /urls/{short_code}", "DELETE /urls/{short_code}/pool",
+            "PATCH /urls/{short_code}",
+            "POST /urls/bulk", "POST /urls/shorten", "POST /urls/{short_code}/pool", "POST /urls/{short_code}/restore",
+        ]);
     }
 
     async fn a_parameter_of_one_word_takes_each_word_that_the_document_lists_and_no_other(app) {

@@ -31,6 +31,9 @@ pub(in crate::cli) struct ListArgs {
     /// Sort by this value; with `-`, the largest or newest first.
     #[arg(long, value_enum, default_value_t = Sort::Newest, allow_hyphen_values = true)]
     sort: Sort,
+    /// Instead of your links, those that you deleted and `shunt rm --undo` brings back, the last first.
+    #[arg(long, conflicts_with_all = ["q", "tag", "status", "domain", "sort"])]
+    deleted: bool,
     /// At most this many links; by default all links.
     #[arg(short = 'n', long, value_name = "N", value_parser = number(0..=usize::MAX))]
     limit: Option<usize>,
@@ -76,6 +79,7 @@ impl ListArgs {
             ("domain", self.domain.clone()),
             ("status", self.status.as_ref().and_then(name)),
             ("sort", name(&self.sort)),
+            ("view", Some("full".to_owned())),
         ];
         let given = given.into_iter();
         given
@@ -86,11 +90,15 @@ impl ListArgs {
 
 /// Prints the list, page by page as it comes.
 pub(super) fn list(args: ListArgs) -> Result<(), Failure> {
-    let filters = args.filters();
+    let (path, filters) = if args.deleted {
+        ("/urls/trash", Vec::new())
+    } else {
+        ("/urls/my", args.filters())
+    };
     let json = args.service.json;
     let api = Api::new(args.service)?;
     let token = api.token()?;
-    let pages = pages(&api, &token, &filters, args.limit);
+    let pages = pages(&api, &token, path, &filters, args.limit);
     if json {
         print_json(BufWriter::new(io::stdout().lock()), pages)
     } else {
@@ -102,6 +110,7 @@ pub(super) fn list(args: ListArgs) -> Result<(), Failure> {
 fn pages(
     api: &Api,
     token: &str,
+    path: &'static str,
     filters: &[(&'static str, String)],
     limit: Option<usize>,
 ) -> impl Iterator<Item = Result<Vec<FullLinkBody>, Failure>> {
@@ -111,12 +120,12 @@ fn pages(
     std::iter::from_fn(move || {
         let cursor = next.take().filter(|_| left > 0)?;
         let size = PAGE.min(left).to_string();
-        let mut query = vec![("view", "full"), ("limit", size.as_str())];
+        let mut query = vec![("limit", size.as_str())];
         query.extend(filters.iter().map(|(name, value)| (*name, value.as_str())));
         if !cursor.is_empty() {
             query.push(("cursor", &cursor));
         }
-        let page = api.page::<Vec<FullLinkBody>>(Call::get("/urls/my").query(&query).token(token));
+        let page = api.page::<Vec<FullLinkBody>>(Call::get(path).query(&query).token(token));
         Some(page.map(|(links, after)| {
             next = after;
             left = left.saturating_sub(links.len());

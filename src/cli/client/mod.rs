@@ -112,9 +112,9 @@ pub(super) enum Command {
     /// of the protocol starts this command by itself.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Mcp(mcp::McpArgs),
-    /// Delete links.
+    /// Delete links, or bring deleted links back.
     ///
-    /// If a link cannot be deleted, the rest is deleted all the same; the exit code is that of the first failure.
+    /// The service keeps deleted links for some days (`shunt list --deleted`). If a link cannot be deleted, the rest is deleted all the same; the exit code is that of the first failure.
     #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
     Rm(rm::RmArgs),
 }

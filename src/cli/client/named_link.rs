@@ -41,7 +41,15 @@ impl NamedLink {
 
     /// Its path in the API with what follows, such as `/stats`.
     pub(super) fn path(&self, rest: &str) -> String {
-        let path = format!("/urls/{}{rest}", self.code);
+        self.with_host(format!("/urls/{}{rest}", self.code))
+    }
+
+    /// Its path in the API while it is in the bin.
+    pub(super) fn path_in_bin(&self) -> String {
+        self.with_host(format!("/urls/trash/{}", self.code))
+    }
+
+    fn with_host(&self, path: String) -> String {
         match &self.host {
             Some(host) => {
                 let host: String = byte_serialize(host.as_bytes()).collect();

@@ -116,6 +116,24 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
         ("code", selected.as_str()),
     ];
     all.page(&owner, "POST /app/links/selected", &[], &tag);
+    all.page(&owner, "GET /app/trash", &[], &[]);
+    let deleted = app
+        .shorten(
+            token["access_token"].as_str().unwrap(),
+            "https://example.org/",
+        )
+        .await;
+    let code = [("short_code", deleted.as_str())];
+    all.page(
+        &owner,
+        "POST /app/trash/restore",
+        &[],
+        &[("code", &deleted)],
+    );
+    for method in ["GET", "POST"] {
+        let route = format!("{method} /app/trash/{{short_code}}/delete");
+        all.page(&owner, &route, &code, &[]);
+    }
     let table = [
         ("action", "make"),
         ("table", "target_url\nhttps://example.org/"),

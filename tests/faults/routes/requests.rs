@@ -322,6 +322,7 @@ async fn links(all: &mut Requests<'_>) {
         &none,
     );
     pool(all, token).await;
+    bin(all, token).await;
     let report = json!({ "short_code": code, "reason": "phishing" });
     let request = all.plain("POST /report", &[]).json(&report);
     all.add("POST /report", "", request);
@@ -336,6 +337,22 @@ async fn pool(all: &mut Requests<'_>, token: &str) {
     for method in ["GET", "DELETE"] {
         let route = format!("{method} /urls/{{short_code}}/pool");
         all.api(token, &route, &filled, "", &Value::Null);
+    }
+}
+
+async fn bin(all: &mut Requests<'_>, token: &str) {
+    let mut codes = Vec::new();
+    for _ in 0..2 {
+        let code = all.app.shorten(token, "https://example.org/bin").await;
+        assert_eq!(all.app.delete(token, &code).await.status, 204);
+        codes.push(code);
+    }
+    all.api(token, "GET /urls/trash", &[], "", &Value::Null);
+    for (route, code) in [
+        ("POST /urls/{short_code}/restore", &codes[0]),
+        ("DELETE /urls/trash/{short_code}", &codes[1]),
+    ] {
+        all.api(token, route, &[("short_code", code)], "", &Value::Null);
     }
 }
 

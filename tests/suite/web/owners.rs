@@ -152,6 +152,37 @@ both_modes! {
         assert_eq!(stranger.get(&format!("/app/links/{other}")).await.status, 404);
     }
 
+    async fn a_deletion_is_undone_from_the_list_and_from_the_bin(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[("target_url", "https://example.org/"), ("title", "Spring <sale>")]).await;
+        let path = format!("/app/links/{code}");
+        let asked = browser.get(&format!("{path}/delete")).await.text;
+        assert!(asked.contains("For 30 days you can restore it from the bin with its clicks."), "{asked}");
+        let undo = format!("/app?done=deleted&undo={code}");
+        leads_to(&browser.send(&path, &format!("{path}/delete"), &[]).await, &undo);
+        let list = browser.get(&undo).await.text;
+        assert!(list.contains(">Undo</button>") && list.contains(&format!("name=\"code\" value=\"{code}\"")), "{list}");
+        let restored = browser.send(&undo, "/app/trash/restore", &[("code", &code), ("place", "q=sale")]).await;
+        leads_to(&restored, "/app?q=sale&done=restored");
+        assert!(browser.get("/app?done=restored").await.text.contains("Restored."));
+        browser.send(&path, &format!("{path}/delete"), &[]).await;
+        let bin = browser.get("/app/trash").await.text;
+        assert!(bin.contains("Spring &#60;sale&#62;") && bin.contains("0<span>clicks</span>"), "{bin}");
+        let restored = browser.send("/app/trash", "/app/trash/restore", &[("code", &code)]).await;
+        leads_to(&restored, "/app/trash?done=restored");
+        browser.send(&path, &format!("{path}/delete"), &[]).await;
+        let end = format!("/app/trash/{code}/delete");
+        assert!(browser.get(&end).await.text.contains("for good?"));
+        leads_to(&browser.send("/app/trash", &end, &[]).await, "/app/trash?done=ended");
+        leads_to(&browser.send("/app/account", &end, &[]).await, "/app/trash?done=none");
+        let bin = browser.get("/app/trash?done=ended").await.text;
+        assert!(bin.contains("The bin is empty") && bin.contains("Deleted for good."), "{bin}");
+        let gone = browser.send("/app/account", "/app/trash/restore", &[("code", &code)]).await;
+        leads_to(&gone, "/app/trash?done=none");
+        assert_eq!(browser.send_with("", "/app/trash/restore", &[("code", &code)], &[]).await.status, 403);
+    }
+
     async fn several_links_are_tagged_ended_and_deleted_at_once(app) {
         let mut browser = Browser::new(app);
         browser.sign_up().await;
