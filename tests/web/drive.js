@@ -122,6 +122,36 @@ await step("a table is looked at, then its links are made", async () => {
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByText("Deleted.").waitFor();
 });
+await step("a deletion is undone from the message and from the bin", async () => {
+  const before = await page.locator(".links > li").count();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Restored.").waitFor();
+  assert.equal(await page.locator(".links > li").count(), before + 1);
+  const code = await page.locator(".links input[name=code]").first().getAttribute("value");
+  const remove = async () => {
+    await page.goto(`${base}/app/links/${code}/delete`);
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByText("Deleted.").waitFor();
+    await page.getByRole("link", { name: "Bin" }).click();
+  };
+  await remove();
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await accessible(page, `the bin, ${colorScheme}`);
+    await picture(page, `bin-${colorScheme}`);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await fits(page, "the bin");
+    await picture(page, `bin-${colorScheme}-telephone`);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.getByRole("button", { name: `Restore ${code}` }).click();
+  await page.getByText("Restored.").waitFor();
+  await remove();
+  await page.getByRole("link", { name: `Delete ${code} for good` }).click();
+  await page.getByRole("button", { name: "Delete for good" }).click();
+  await page.getByText("Deleted for good.").waitFor();
+});
 await step("a file of an old spreadsheet keeps its letters, and one that is too large is refused beside the field", async () => {
   await page.goto(`${base}/app/import`);
   const choose = (buffer) => page.getByLabel("Or a file").setInputFiles({ name: "links.csv", mimeType: "text/csv", buffer });
@@ -339,6 +369,8 @@ await step("without JavaScript: sign up, make, follow, edit, search, import, end
   await still.getByText("Delete this link").click();
   await still.getByRole("button", { name: "Delete" }).click();
   await still.getByText("Deleted.").waitFor();
+  await still.getByRole("button", { name: "Undo" }).click();
+  await still.getByText("Restored.").waitFor();
   await still.getByRole("button", { name: "Sign out" }).click();
   await still.getByRole("heading", { name: "Sign in" }).waitFor();
 });
