@@ -148,7 +148,7 @@ await step("a deletion is undone from the message and from the bin", async () =>
   await page.getByRole("button", { name: `Restore ${code}` }).click();
   await page.getByText("Restored.").waitFor();
   await remove();
-  await page.getByRole("link", { name: `Delete ${code} for good` }).click();
+  await page.getByRole("link", { name: `Delete for good: ${code}` }).click();
   await page.getByRole("button", { name: "Delete for good" }).click();
   await page.getByText("Deleted for good.").waitFor();
 });
