@@ -228,11 +228,8 @@ impl App {
         };
         let lookups = lookups(config, &store, replica.as_ref());
         let journal_deadlines = journal_deadlines(config, redis.is_some());
-        let (countries, analytics) = analytics(config)?;
+        let (countries, analytics) = analytics(config, redis.as_ref())?;
         let daily_keys = DailyKeys::new(redis.clone(), Arc::clone(&clock));
-        if let Some(redis) = &redis {
-            redis.set_room_for_details(config.analytics.analytics_redis);
-        }
         let link_changes = LinkChanges::new(store.clone(), cache.clone());
         let flusher = Flusher::new(redis.clone(), store.clone(), Arc::clone(&clock));
         Ok(Self {

@@ -12,6 +12,7 @@ use crate::cache::CacheLimits;
 use crate::config::{Config, DatabaseUrl};
 use crate::domain::CurrentBlocklist;
 use crate::server::error::ServeError;
+use crate::shared_redis::RedisShards;
 use crate::store::{Store, companion_file};
 
 /// How long an unknown code is cached: a link that is made meanwhile is unknown for that long at most.
@@ -37,8 +38,15 @@ pub(super) fn cache_limits(config: &Config, store: &Store) -> CacheLimits {
 }
 
 /// The countries of addresses, and what finds the classes of clicks if classes are kept. Rules ask for both where they are not.
-pub(super) fn analytics(config: &Config) -> Result<(Countries, Analytics), ServeError> {
+/// Redis learns how much room classes have there.
+pub(super) fn analytics(
+    config: &Config,
+    redis: Option<&RedisShards>,
+) -> Result<(Countries, Analytics), ServeError> {
     let settings = &config.analytics;
+    if let Some(redis) = redis {
+        redis.set_room_for_details(settings.analytics_redis);
+    }
     let countries = match &settings.geoip_database {
         Some(path) => Countries::open(path)
             .map_err(|error| ServeError::Countries(path.display().to_string(), error))?,
