@@ -202,10 +202,10 @@ CREATE INDEX removed_links ON links (owner_id, created_at DESC, id DESC) WHERE r
 CREATE INDEX links_by_end ON links (owner_id, expires_at, id) WHERE expires_at IS NOT NULL;
 CREATE INDEX links_by_domain ON links (domain, owner_id, created_at DESC, id DESC) WHERE domain > 0;
 
--- The tags of links, in the order of an owner's list.
+-- The tags of links, in the order of an owner's list. Tags themselves are listed by their bytes.
 CREATE TABLE link_tags (
     link_id    bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
-    tag        text   NOT NULL,
+    tag        text   NOT NULL COLLATE "C",
     owner_id   bigint NOT NULL,
     created_at bigint NOT NULL,
     PRIMARY KEY (link_id, tag)

@@ -229,10 +229,9 @@ fn error_form(given: &ArgMatches) -> ErrorForm {
     };
     match given.subcommand() {
         None => of_log(given),
-        Some(("keys", given)) => match given.subcommand() {
-            Some((_, given)) => of_client(given),
-            None => ErrorForm::Text,
-        },
+        Some(("keys" | "tags", given)) => {
+            of_client(given.subcommand().map_or(given, |(_, given)| given))
+        }
         Some(("admin", given)) => given
             .subcommand()
             .map_or(ErrorForm::Text, |(_, given)| of_log(given)),

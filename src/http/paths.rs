@@ -36,7 +36,7 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 46] = [
+pub const ROUTES: [Route; 48] = [
     route(APPLE_FILE, Class::Bounded),
     route(ANDROID_FILE, Class::Bounded),
     route("/.well-known/security.txt", Class::Unbounded),
@@ -74,6 +74,8 @@ pub const ROUTES: [Route; 46] = [
     route("/urls/my/series", Class::Bounded),
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),
+    route("/urls/tags", Class::Bounded),
+    route("/urls/tags/{tag}", Class::Bounded),
     route("/urls/{short_code}", Class::Bounded),
     route("/urls/{short_code}/pool", Class::Bounded),
     route(QR, Class::Bounded),
@@ -86,7 +88,7 @@ pub const ROUTES: [Route; 46] = [
 ];
 
 /// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 41] = [
+pub const PAGES: [Route; 43] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -127,6 +129,8 @@ pub const PAGES: [Route; 41] = [
     route(PREVIEW, Class::Bounded),
     route("/app/register", Class::Queued),
     route("/app/report/{short_code}", Class::Bounded),
+    route("/app/tags", Class::Bounded),
+    route("/app/tags/delete", Class::Bounded),
     route(ASSETS, Class::Unbounded),
 ];
 

@@ -10,7 +10,7 @@
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
 //! | `own_path` | the page to which a client asks to be redirected: a page of the account, and never elsewhere |
 //! | `opened_at` | the address of a page at which its forms fail |
-//! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `tags`, `account`, `keys` | pages for owners, below `/app` |
 //! | `prefilled`, `sharing` | the form filled by its address, and the bookmarklet; `ShareX` and the manifest |
 //! | `questions` | what is asked before a link, a key, a session or the account is gone |
 //! | `admin/` | pages for administrators, below `/app/admin` |
@@ -71,6 +71,7 @@ mod session;
 mod sharing;
 mod sign_in;
 mod start;
+mod tags;
 
 pub use documents::{ExportForm, ExportLinks, LinkDocuments};
 pub use error_pages::{ErrorPages, PageWish};
@@ -190,6 +191,8 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             "/app/report/{short_code}",
             get(report::show).post(report::send),
         )
+        .route("/app/tags", get(tags::show).post(tags::rename))
+        .route("/app/tags/delete", get(tags::ask).post(tags::delete))
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(limits(guards.max_body_bytes))
         .route("/", get(start::start))

@@ -23,6 +23,7 @@ mod recorders;
 mod removals;
 mod replica;
 mod series;
+mod tags;
 
 use backend::{both_stores, delete_link, link, plain, user};
 use shunt::domain::{Clock, EmailAddress, Principal, ShortCode, SystemClock, TokenKey, UserId};
