@@ -37,8 +37,7 @@ const IN_SHORT_HELP: [&str; 6] = [
 const FURTHER_SETTINGS: &str =
     "All other settings are accepted, too: `shunt --help` and `shunt man` list them.";
 
-/// A URL shortener whose redirect is nearly as cheap as a static map, and whose every answered click is counted
-/// exactly once.
+/// A URL shortener: redirects nearly as cheap as a static map, every click counted exactly once.
 ///
 /// Without a command, it serves.
 #[derive(Parser)]

@@ -172,9 +172,13 @@ impl Tags {
     /// The tags with another name in the place of this one, or without it. Of two tags that are the same then, the first stays.
     #[must_use]
     pub fn renamed(&self, old: &str, new: Option<&str>) -> Self {
-        let named = |tag: &'_ String| match tag == old {
-            true => new.map(str::to_owned),
-            false => Some(tag.clone()),
+        let named = |tag: &String| {
+            let is_old = tag == old;
+            if is_old {
+                new.map(str::to_owned)
+            } else {
+                Some(tag.clone())
+            }
         };
         let mut tags = Vec::with_capacity(self.0.len());
         for tag in self.0.iter().filter_map(named) {

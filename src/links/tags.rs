@@ -157,9 +157,11 @@ impl LinkService {
                 return Ok(changed > 0);
             }
             if began.elapsed() > WORK_FOR {
-                return match self.store.has_tag(owner, old).await? {
-                    true => Err(LinkError::TagLeft(changed)),
-                    false => Ok(true),
+                let is_left = self.store.has_tag(owner, old).await?;
+                return if is_left {
+                    Err(LinkError::TagLeft(changed))
+                } else {
+                    Ok(true)
                 };
             }
             // Leaves as much time for other work.

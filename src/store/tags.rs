@@ -80,21 +80,20 @@ impl Store {
             values.name(wanted.owner.user),
             values.name(&wanted.owner.key),
         );
-        let mut is_wanted = format!(
+        let of_owner = format!(
             "tagged.owner_id = (SELECT user_id FROM account_keys WHERE user_id = {user} AND key = {key})"
         );
-        for (tag, compared) in [(wanted.only, "="), (wanted.after, ">")] {
-            if let Some(tag) = tag {
-                let tag = values.name(tag.as_str());
-                is_wanted.push_str(&format!(" AND tagged.tag {compared} {tag}"));
-            }
-        }
-        if let Some(domain) = wanted.domain {
+        let tags = [(wanted.only, "="), (wanted.after, ">")].into_iter();
+        let tags = tags.filter_map(|(tag, compared)| Some((tag?, compared)));
+        let tags: Vec<_> = tags
+            .map(|(tag, compared)| format!("tagged.tag {compared} {}", values.name(tag.as_str())))
+            .collect();
+        let domain = wanted.domain.map(|domain| {
             let domain = values.name(domain.number());
-            is_wanted.push_str(&format!(
-                " AND (SELECT domain FROM links WHERE links.id = tagged.link_id) = {domain}"
-            ));
-        }
+            format!("(SELECT domain FROM links WHERE links.id = tagged.link_id) = {domain}")
+        });
+        let conditions = [of_owner].into_iter().chain(tags).chain(domain);
+        let is_wanted = conditions.collect::<Vec<_>>().join(" AND ");
         let asked = values.name(asked);
         // The limit is no parameter: a plan for any number of tags would read all links of the owner.
         let limit = wanted.limit;

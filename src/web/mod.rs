@@ -123,22 +123,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             "/app/account/sessions/{id}/end",
             get(questions::end_session).post(account::end_session),
         )
-        .route("/app/admin", get(admin::removals::show))
-        .route("/app/admin/accounts", get(admin::accounts::show))
-        .route(
-            "/app/admin/accounts/{id}/unban",
-            post(admin::accounts::revoke_ban),
-        )
-        .route("/app/admin/audit", get(admin::audit::show))
-        .route("/app/admin/links", get(admin::links::show))
-        .route("/app/admin/removals", post(admin::removals::make))
-        .route("/app/admin/removals/ask", post(admin::removals::ask))
-        .route(
-            "/app/admin/removals/{id}/revoke",
-            post(admin::removals::revoke),
-        )
-        .route("/app/admin/reports", get(admin::reports::show))
-        .route("/app/admin/reports/{id}/close", post(admin::reports::close))
+        .merge(administration())
         .route("/app/all", get(all_links::show))
         .route("/app/all/count", get(all_links::count))
         .route("/app/all/export", get(all_links::export))
@@ -199,6 +184,27 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/manifest.webmanifest", get(sharing::manifest))
         .route("/assets/{file}", get(assets::asset))
         .with_state(state)
+}
+
+/// Pages for administrators.
+fn administration() -> Router<WebState> {
+    Router::new()
+        .route("/app/admin", get(admin::removals::show))
+        .route("/app/admin/accounts", get(admin::accounts::show))
+        .route(
+            "/app/admin/accounts/{id}/unban",
+            post(admin::accounts::revoke_ban),
+        )
+        .route("/app/admin/audit", get(admin::audit::show))
+        .route("/app/admin/links", get(admin::links::show))
+        .route("/app/admin/removals", post(admin::removals::make))
+        .route("/app/admin/removals/ask", post(admin::removals::ask))
+        .route(
+            "/app/admin/removals/{id}/revoke",
+            post(admin::removals::revoke),
+        )
+        .route("/app/admin/reports", get(admin::reports::show))
+        .route("/app/admin/reports/{id}/close", post(admin::reports::close))
 }
 
 #[cfg(test)]

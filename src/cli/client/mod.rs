@@ -108,7 +108,7 @@ pub(super) enum Command {
     #[command(subcommand, after_long_help = exit_codes!(0 1 2 3 4 5))]
     Pool(pool::Command),
     /// List your tags, rename them, or take them off all links.
-    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
+    #[command(after_long_help = exit_codes!(0 1 2 3 tag 5))]
     Tags(tags::TagsArgs),
     /// Let a program use your links, by the Model Context Protocol.
     ///

@@ -69,7 +69,7 @@ struct RmArgs {
 
 /// A tag with the links that have it.
 #[derive(Serialize, Deserialize)]
-struct Tag {
+struct Listed {
     tag: String,
     links: u64,
     clicks: u64,
@@ -88,14 +88,14 @@ fn list(domain: Option<&str>, service: ServiceArgs) -> Result<(), Failure> {
     let json = service.json;
     let api = Api::new(service)?;
     let token = api.token()?;
-    let mut tags = Vec::<Tag>::new();
+    let mut tags = Vec::<Listed>::new();
     let mut next = Some(String::new());
     while let Some(cursor) = next.take() {
         let mut query = vec![("limit", PAGE)];
         query.extend(domain.map(|domain| ("domain", domain)));
         query.extend(Some(("cursor", &*cursor)).filter(|_| !cursor.is_empty()));
         let call = Call::get("/urls/tags").query(&query).token(&token);
-        let (page, after) = api.page::<Vec<Tag>>(call)?;
+        let (page, after) = api.page::<Vec<Listed>>(call)?;
         tags.extend(page);
         next = after;
     }
@@ -106,8 +106,8 @@ fn list(domain: Option<&str>, service: ServiceArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_table(out: &mut impl Write, tags: &[Tag]) -> io::Result<()> {
-    let width = |head: &str, number: fn(&Tag) -> u64| {
+fn print_table(out: &mut impl Write, tags: &[Listed]) -> io::Result<()> {
+    let width = |head: &str, number: fn(&Listed) -> u64| {
         let lengths = tags.iter().map(|tag| number(tag).to_string().len());
         lengths.max().unwrap_or_default().max(head.len())
     };
@@ -133,7 +133,7 @@ fn rename(args: RenameArgs) -> Result<(), Failure> {
     let path = path(&args.old)?;
     let body = json!({ "tag": args.new });
     let renamed = to_the_end(&args.old, || {
-        api.read::<Tag>(Call::patch(&path).token(&token).json(&body))
+        api.read::<Listed>(Call::patch(&path).token(&token).json(&body))
     });
     let tag = renamed?;
     if json {
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_names_are_harmless() {
-        let tag = |tag: &str, links, clicks| Tag {
+        let tag = |tag: &str, links, clicks| Listed {
             tag: tag.into(),
             links,
             clicks,
