@@ -228,7 +228,7 @@ fn error_form(given: &ArgMatches) -> ErrorForm {
     };
     match given.subcommand() {
         None => of_log(given),
-        Some(("keys" | "tags", given)) => {
+        Some(("keys" | "pool" | "tags", given)) => {
             of_client(given.subcommand().map_or(given, |(_, given)| given))
         }
         Some(("admin", given)) => given
