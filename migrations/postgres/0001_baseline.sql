@@ -205,10 +205,10 @@ CREATE INDEX links_by_end ON links (owner_id, trashed_at, expires_at, id) WHERE 
 CREATE INDEX links_by_domain ON links (domain, owner_id, trashed_at, created_at DESC, id DESC) WHERE domain > 0;
 CREATE INDEX links_in_bins ON links (trashed_at) WHERE trashed_at > 0;
 
--- The tags of links, in the order of an owner's list.
+-- The tags of links, in the order of an owner's list. Tags themselves are listed by their bytes.
 CREATE TABLE link_tags (
     link_id    bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
-    tag        text   NOT NULL,
+    tag        text   NOT NULL COLLATE "C",
     owner_id   bigint NOT NULL,
     created_at bigint NOT NULL,
     PRIMARY KEY (link_id, tag)
@@ -228,7 +228,7 @@ $$;
 CREATE TRIGGER links_made_with_tags AFTER INSERT ON links
     FOR EACH ROW WHEN (NEW.tags <> '[]') EXECUTE FUNCTION link_tagged();
 CREATE TRIGGER links_tagged AFTER UPDATE OF tags ON links
-    FOR EACH ROW WHEN (NEW.tags <> OLD.tags) EXECUTE FUNCTION link_tagged();
+    FOR EACH ROW WHEN (NEW.tags <> OLD.tags AND NEW.trashed_at = 0) EXECUTE FUNCTION link_tagged();
 
 -- Codes of deleted links. The generator never draws them again, and only their former owner may give them to a link again.
 CREATE TABLE retired_codes (

@@ -173,7 +173,7 @@ BEGIN
     INSERT OR IGNORE INTO link_tags (link_id, tag, owner_id, created_at)
     SELECT new.id, value, new.owner_id, new.created_at FROM json_each(new.tags);
 END;
-CREATE TRIGGER link_tagged AFTER UPDATE OF tags ON links WHEN new.tags <> old.tags
+CREATE TRIGGER link_tagged AFTER UPDATE OF tags ON links WHEN new.tags <> old.tags AND new.trashed_at = 0
 BEGIN
     DELETE FROM link_tags WHERE link_id = new.id;
     INSERT OR IGNORE INTO link_tags (link_id, tag, owner_id, created_at)

@@ -7,7 +7,7 @@ use axum::extract::{FromRef, MatchedPath, Request};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, patch, post};
 use axum::{Extension, Router};
 
 use crate::abuse::Abuse;
@@ -70,6 +70,7 @@ mod series_body;
 mod shorten;
 mod show_link;
 mod stats;
+mod tags;
 mod trash;
 mod visit;
 mod well_known;
@@ -176,6 +177,8 @@ fn routes(
         .route("/urls/bulk", post(bulk::bulk))
         .route("/urls/export", get(export::export))
         .route("/urls/my", get(list_links::list))
+        .route("/urls/tags", get(tags::list))
+        .route("/urls/tags/{tag}", patch(tags::rename).delete(tags::delete))
         .route("/urls/trash", get(trash::list))
         .route("/urls/trash/{short_code}", delete(trash::end))
         .route("/urls/{short_code}/restore", post(trash::restore))

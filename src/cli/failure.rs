@@ -17,6 +17,7 @@ macro_rules! exit_codes {
     (@2) => { "\n  2  the command line is invalid" };
     (@3) => { "\n  3  not logged in, or e-mail or password are wrong" };
     (@4) => { "\n  4  no such link" };
+    (@tag) => { "\n  4  no link has the tag" };
     (@key) => { "\n  4  no such key" };
     (@5) => { "\n  5  the service cannot be reached, or asks to come back later" };
     ($($code:tt)+) => { concat!("Exit codes:", $(exit_codes!(@$code)),+) };

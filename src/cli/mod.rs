@@ -37,8 +37,7 @@ const IN_SHORT_HELP: [&str; 6] = [
 const FURTHER_SETTINGS: &str =
     "All other settings are accepted, too: `shunt --help` and `shunt man` list them.";
 
-/// A URL shortener whose redirect is nearly as cheap as a static map, and whose every answered click is counted
-/// exactly once.
+/// A URL shortener: redirects nearly as cheap as a static map, every click counted exactly once.
 ///
 /// Without a command, it serves.
 #[derive(Parser)]
@@ -229,10 +228,9 @@ fn error_form(given: &ArgMatches) -> ErrorForm {
     };
     match given.subcommand() {
         None => of_log(given),
-        Some(("keys", given)) => match given.subcommand() {
-            Some((_, given)) => of_client(given),
-            None => ErrorForm::Text,
-        },
+        Some(("keys" | "pool" | "tags", given)) => {
+            of_client(given.subcommand().map_or(given, |(_, given)| given))
+        }
         Some(("admin", given)) => given
             .subcommand()
             .map_or(ErrorForm::Text, |(_, given)| of_log(given)),

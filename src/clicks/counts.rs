@@ -29,6 +29,7 @@ mod as_of;
 mod owner;
 mod parts;
 mod reading;
+mod tags;
 mod unflushed;
 mod written;
 

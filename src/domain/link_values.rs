@@ -33,6 +33,9 @@ pub enum InvalidProperty {
     /// A comma in a tag of an array.
     #[error("tags: must not contain commas")]
     CommaInTag,
+    /// No name for a tag that is given one.
+    #[error("tag: must not be empty")]
+    EmptyTag,
     /// A password of another length.
     #[error("password: must be 4 to 128 characters long")]
     PasswordLength,
@@ -164,6 +167,26 @@ impl Tags {
     /// As [`Tags::parse`].
     pub fn parse_list(raw: &str) -> Result<Self, InvalidProperty> {
         Self::parse(raw.split(','))
+    }
+
+    /// The tags with another name in the place of this one, or without it. Of two tags that are the same then, the first stays.
+    #[must_use]
+    pub fn renamed(&self, old: &str, new: Option<&str>) -> Self {
+        let named = |tag: &String| {
+            let is_old = tag == old;
+            if is_old {
+                new.map(str::to_owned)
+            } else {
+                Some(tag.clone())
+            }
+        };
+        let mut tags = Vec::with_capacity(self.0.len());
+        for tag in self.0.iter().filter_map(named) {
+            if !tags.contains(&tag) {
+                tags.push(tag);
+            }
+        }
+        Self(tags)
     }
 
     /// Tags from the database.
@@ -302,6 +325,22 @@ mod tests {
     fn white_space_around_tags_and_repetitions_are_dropped() {
         let tags = Tags::parse_list(" spring sale ,print,, print").unwrap();
         assert_eq!(tags.as_slice(), ["spring sale", "print"]);
+    }
+
+    #[test]
+    fn a_renamed_tag_keeps_its_place_and_stays_once() {
+        let tags = |list: &str| Tags::parse_list(list).unwrap();
+        for (before, new, after) in [
+            ("a,b,c", Some("x"), "a,x,c"),
+            ("a,b,c", Some("c"), "a,c"),
+            ("c,a,b", Some("c"), "c,a"),
+            ("a,b", Some("B"), "a,B"),
+            ("a,b", Some("b"), "a,b"),
+            ("a,b,c", None, "a,c"),
+            ("a,c", Some("x"), "a,c"),
+        ] {
+            assert_eq!(tags(before).renamed("b", new), tags(after), "{before}");
+        }
     }
 
     proptest! {

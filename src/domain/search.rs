@@ -1,6 +1,6 @@
 //! What an owner looks for in a list of links, and in which order.
 
-use super::{DomainId, InvalidSearchText, LinkStatus, SearchText};
+use super::{DomainId, InvalidProperty, InvalidSearchText, LinkStatus, SearchText, Tags};
 
 /// Longest tag, in characters.
 const MAX_TAG: usize = 50;
@@ -36,6 +36,16 @@ impl SearchTag {
         let is_tag = (1..=MAX_TAG).contains(&tag.chars().count())
             && !raw.chars().any(|char| char == ',' || char.is_control());
         is_tag.then(|| Self(tag.into())).ok_or(InvalidSearch::Tag)
+    }
+
+    /// A tag that links are given: refused as one in the tags of a link is.
+    ///
+    /// # Errors
+    /// [`InvalidProperty`] says which rule it breaks.
+    pub fn for_links(raw: &str) -> Result<Self, InvalidProperty> {
+        let tags = Tags::parse([raw])?;
+        let tag = tags.as_slice().first().ok_or(InvalidProperty::EmptyTag)?;
+        Ok(Self(tag.as_str().into()))
     }
 
     /// The tag.
@@ -128,14 +138,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::Tags;
 
     proptest! {
         #[test]
         fn a_tag_that_a_link_may_have_can_be_looked_for_and_no_other(raw in "[ a-zé,\\t]{0,60}") {
             let as_link_has_it = Tags::parse([raw.as_str()]).ok().and_then(|tags| tags.as_slice().first().cloned());
             let wanted = SearchTag::parse(&raw).ok().map(|tag| tag.as_str().to_owned());
-            prop_assert_eq!(wanted, as_link_has_it);
+            let given = SearchTag::for_links(&raw).ok().map(|tag| tag.as_str().to_owned());
+            prop_assert_eq!(&wanted, &as_link_has_it);
+            prop_assert_eq!(given, as_link_has_it);
         }
 
         #[test]

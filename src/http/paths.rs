@@ -36,7 +36,7 @@ pub struct Route {
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 49] = [
+pub const ROUTES: [Route; 51] = [
     route(APPLE_FILE, Class::Bounded),
     route(ANDROID_FILE, Class::Bounded),
     route("/.well-known/security.txt", Class::Unbounded),
@@ -74,6 +74,8 @@ pub const ROUTES: [Route; 49] = [
     route("/urls/my/series", Class::Bounded),
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),
+    route("/urls/tags", Class::Bounded),
+    route("/urls/tags/{tag}", Class::Bounded),
     route("/urls/trash", Class::Bounded),
     route("/urls/trash/{short_code}", Class::Bounded),
     route("/urls/{short_code}", Class::Bounded),
@@ -89,7 +91,7 @@ pub const ROUTES: [Route; 49] = [
 ];
 
 /// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 44] = [
+pub const PAGES: [Route; 46] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -130,6 +132,8 @@ pub const PAGES: [Route; 44] = [
     route(PREVIEW, Class::Bounded),
     route("/app/register", Class::Queued),
     route("/app/report/{short_code}", Class::Bounded),
+    route("/app/tags", Class::Bounded),
+    route("/app/tags/delete", Class::Bounded),
     route("/app/trash", Class::Bounded),
     route("/app/trash/restore", Class::Bounded),
     route("/app/trash/{short_code}/delete", Class::Bounded),

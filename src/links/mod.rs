@@ -38,6 +38,7 @@ mod series;
 mod shorten;
 mod show;
 mod stats;
+mod tags;
 mod trash;
 
 pub use breakdown::{MAX_ROWS, WantedBreakdown};
@@ -57,6 +58,7 @@ pub use series::{ComparedSeries, Series};
 pub use shorten::{RequestKey, keys_expire_before};
 pub use show::CountedLink;
 pub use stats::{LinkPreview, LinkStats, ShownLeads};
+pub use tags::{TagListing, TagPage};
 pub use trash::{TrashPage, Trashed, trash_ends_before};
 
 /// The operations on links, for owners and readers; knows no HTTP.
@@ -170,6 +172,9 @@ pub enum LinkError {
     /// The service's administrators took the link away: its owner may delete it, and change nothing.
     #[error("the link is removed")]
     Removed,
+    /// A tag was changed on so many links, and others still have it: the same call goes on with those.
+    #[error("{0} links are changed so far")]
+    TagLeft(u64),
     /// A property that the link would have breaks a rule.
     #[error(transparent)]
     Invalid(#[from] InvalidProperty),

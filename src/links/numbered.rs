@@ -5,7 +5,7 @@ use super::{LinkError, LinkService, Listing, Page};
 use crate::clicks::counts::AsOf;
 use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, Principal};
 use crate::limits::Full;
-use crate::store::{LinkSearch, OwnerTotals, Position, TagTotals};
+use crate::store::{LinkSearch, OwnerTotals, Position};
 
 /// Links that are looked at in one step.
 const STEP: u32 = 5_000;
@@ -98,15 +98,6 @@ impl LinkService {
     /// [`LinkError::Store`].
     pub async fn totals(&self, owner: Principal) -> Result<OwnerTotals, LinkError> {
         Ok(self.store.totals_of(owner).await?)
-    }
-
-    /// The tags of an owner's links, with how many links have them and the clicks of these that are written back; 10,000 tags at most.
-    ///
-    /// # Errors
-    /// [`LinkError::TooMany`] if many searches of the account wait; [`LinkError::Store`].
-    pub async fn tag_totals(&self, owner: Principal) -> Result<Vec<TagTotals>, LinkError> {
-        let _turn = self.searches.turn(owner.user).await?;
-        Ok(self.store.tag_totals_of(owner).await?)
     }
 
     /// The positions of all links of a listing by moments.

@@ -101,43 +101,6 @@ impl Store {
             clicks: clicks.unsigned_abs(),
         })
     }
-
-    /// The tags of an owner's links, 10,000 at most.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn tag_totals_of(&self, owner: Principal) -> Result<Vec<TagTotals>, StoreError> {
-        let clicks = self.clicks_of_link();
-        let mut values = Values::default();
-        let (user, key) = (values.name(owner.user), values.name(&owner.key));
-        let sum = values.query(format!(
-            "SELECT tagged.tag AS tag, count(*) AS links, CAST(coalesce(sum({clicks}), 0) AS bigint) AS clicks
-                 FROM link_tags AS tagged JOIN links ON links.id = tagged.link_id
-                 WHERE tagged.owner_id = (SELECT user_id FROM account_keys WHERE user_id = {user} AND key = {key})
-                 GROUP BY tagged.tag ORDER BY tagged.tag LIMIT 10000"
-        ));
-        let rows = self.engine.read(sum.of_search()).await?;
-        let totals = rows.iter().map(|row| {
-            let (links, clicks): (i64, i64) = (row.get("links")?, row.get("clicks")?);
-            Ok(TagTotals {
-                tag: row.get("tag")?,
-                links: links.unsigned_abs(),
-                clicks: clicks.unsigned_abs(),
-            })
-        });
-        totals.collect()
-    }
-}
-
-/// The links of an owner that have a tag.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TagTotals {
-    /// The tag.
-    pub tag: String,
-    /// How many they are.
-    pub links: u64,
-    /// Their clicks that are written back.
-    pub clicks: u64,
 }
 
 /// All links of an owner together.

@@ -73,6 +73,7 @@ mod snapshot;
 mod sql;
 mod sqlite;
 mod summing;
+mod tags;
 
 use engine::Engine;
 
@@ -99,7 +100,7 @@ pub use history::{HistoryCheck, HistoryNote};
 pub use keys::{CreateKeyError, NewApiKey};
 pub use ledger::{DataSet, Raise};
 pub use link_clicks::LinkClicks;
-pub use listing::{OwnerTotals, TagTotals};
+pub use listing::OwnerTotals;
 pub use new_links::{
     CreateLinkError, CreatedLink, CreatedOfMany, IdempotentRequest, NewLink, Outcome,
 };
@@ -118,6 +119,7 @@ pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, WebSession};
 pub use settings::StoreSettings;
 pub use snapshot::{CountSnapshot, FlushesSeen};
 pub use sqlite::{DiskUsage, SqliteStore, companion_file, migrate_sqlite};
+pub use tags::{RETAGGED_IN_STEP, TagSnapshot, TagTotals, WantedTags};
 
 /// A database: its operations are methods, and clicks two narrow traits.
 #[derive(Clone)]

@@ -10,7 +10,7 @@
 //! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
 //! | `own_path` | the page to which a client asks to be redirected: a page of the account, and never elsewhere |
 //! | `opened_at` | the address of a page at which its forms fail |
-//! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `account`, `keys` | pages for owners, below `/app` |
+//! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `tags`, `account`, `keys` | pages for owners, below `/app` |
 //! | `prefilled`, `sharing` | the form filled by its address, and the bookmarklet; `ShareX` and the manifest |
 //! | `questions` | what is asked before a link, a key, a session or the account is gone |
 //! | `admin/` | pages for administrators, below `/app/admin` |
@@ -71,6 +71,7 @@ mod session;
 mod sharing;
 mod sign_in;
 mod start;
+mod tags;
 mod trash;
 
 pub use documents::{ExportForm, ExportLinks, LinkDocuments};
@@ -123,22 +124,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             "/app/account/sessions/{id}/end",
             get(questions::end_session).post(account::end_session),
         )
-        .route("/app/admin", get(admin::removals::show))
-        .route("/app/admin/accounts", get(admin::accounts::show))
-        .route(
-            "/app/admin/accounts/{id}/unban",
-            post(admin::accounts::revoke_ban),
-        )
-        .route("/app/admin/audit", get(admin::audit::show))
-        .route("/app/admin/links", get(admin::links::show))
-        .route("/app/admin/removals", post(admin::removals::make))
-        .route("/app/admin/removals/ask", post(admin::removals::ask))
-        .route(
-            "/app/admin/removals/{id}/revoke",
-            post(admin::removals::revoke),
-        )
-        .route("/app/admin/reports", get(admin::reports::show))
-        .route("/app/admin/reports/{id}/close", post(admin::reports::close))
+        .merge(administration())
         .route("/app/all", get(all_links::show))
         .route("/app/all/count", get(all_links::count))
         .route("/app/all/export", get(all_links::export))
@@ -197,12 +183,35 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             "/app/report/{short_code}",
             get(report::show).post(report::send),
         )
+        .route("/app/tags", get(tags::show).post(tags::rename))
+        .route("/app/tags/delete", get(tags::ask).post(tags::delete))
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(limits(guards.max_body_bytes))
         .route("/", get(start::start))
         .route("/app/manifest.webmanifest", get(sharing::manifest))
         .route("/assets/{file}", get(assets::asset))
         .with_state(state)
+}
+
+/// Pages for administrators.
+fn administration() -> Router<WebState> {
+    Router::new()
+        .route("/app/admin", get(admin::removals::show))
+        .route("/app/admin/accounts", get(admin::accounts::show))
+        .route(
+            "/app/admin/accounts/{id}/unban",
+            post(admin::accounts::revoke_ban),
+        )
+        .route("/app/admin/audit", get(admin::audit::show))
+        .route("/app/admin/links", get(admin::links::show))
+        .route("/app/admin/removals", post(admin::removals::make))
+        .route("/app/admin/removals/ask", post(admin::removals::ask))
+        .route(
+            "/app/admin/removals/{id}/revoke",
+            post(admin::removals::revoke),
+        )
+        .route("/app/admin/reports", get(admin::reports::show))
+        .route("/app/admin/reports/{id}/close", post(admin::reports::close))
 }
 
 #[cfg(test)]

@@ -15,4 +15,5 @@ mod proxied;
 mod readme;
 mod settings_page;
 pub(crate) mod support;
+mod tags;
 mod terminal;

@@ -331,7 +331,7 @@ fn the_short_help_has_the_commands_of_clients_and_five_settings() {
     };
     let of_clients = [
         "register", "login", "logout", "whoami", "password", "keys", "shorten", "list", "show",
-        "edit", "stats", "qr", "open", "export", "import", "pool", "mcp", "rm",
+        "edit", "stats", "qr", "open", "export", "import", "pool", "tags", "mcp", "rm",
     ];
     assert_eq!(commands(&short), of_clients);
     for command in of_clients
@@ -382,6 +382,8 @@ fn each_command_says_which_exit_codes_it_has() {
         ("keys delete", "012345"),
         ("pool", "012345"),
         ("pool add", "012345"),
+        ("tags", "012345"),
+        ("tags rm", "012345"),
     ] {
         let words = command.split(' ').chain(["--help"]);
         let help = run(shunt().args(words), "").succeeds();

@@ -23,6 +23,7 @@ mod recorders;
 mod removals;
 mod replica;
 mod series;
+mod tags;
 mod trash;
 
 use backend::{both_stores, delete_link, link, plain, user};

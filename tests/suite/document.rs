@@ -208,8 +208,8 @@ both_modes! {
         }
         refused.sort();
         assert_eq!(refused, [
-            "DELETE /urls/trash/{short_code}", "DELETE /urls/{short_code}", "DELETE /urls/{short_code}/pool",
-            "PATCH /urls/{short_code}",
+            "DELETE /urls/tags/{tag}", "DELETE /urls/trash/{short_code}", "DELETE /urls/{short_code}", "DELETE /urls/{short_code}/pool",
+            "PATCH /urls/tags/{tag}", "PATCH /urls/{short_code}",
             "POST /urls/bulk", "POST /urls/shorten", "POST /urls/{short_code}/pool", "POST /urls/{short_code}/restore",
         ]);
     }

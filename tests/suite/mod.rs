@@ -59,6 +59,7 @@ mod shipped_nginx;
 mod shorten;
 mod slow_connect;
 mod stats;
+mod tags;
 mod traces;
 mod visitors;
 pub(crate) mod web;

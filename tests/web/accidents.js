@@ -89,7 +89,7 @@ await step("Enter in any field of an owner's forms ends and deletes nothing", as
   // Passwords change to themselves here.
   const values = { new_password: password, target_url: `${target}entered` };
   let fields = 0;
-  const pages = ["/app", "/app/all", "/app/import", "/app/links/new", `/app/links/${first}`, `/app/links/${first}/delete`, "/app/account"];
+  const pages = ["/app", "/app/all", "/app/import", "/app/tags", "/app/links/new", `/app/links/${first}`, `/app/links/${first}/delete`, "/app/account"];
   for (const path of [...pages, ...questions]) {
     fields += await pressEnterEverywhere(path, values, kept);
     if (new URL(page.url()).pathname === "/app/login") {

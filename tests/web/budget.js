@@ -76,7 +76,7 @@ await signedIn.close();
 
 await step("every page of an owner is below 100 KB the first time, of this host, in one round trip", async () => {
   const hours = `/app/links/${code}?interval=hour&from=2026-08-20&to=2026-11-20`;
-  for (const path of ["/app", `/app/links/${code}`, hours, "/app/all", "/app/links/new", "/app/import", "/app/account"]) {
+  for (const path of ["/app", `/app/links/${code}`, hours, "/app/all", "/app/links/new", "/app/import", "/app/tags", "/app/account"]) {
     isWithin(await load(path, { storageState }), path, OWNERS);
   }
   isWithin(await load("/app/login"), "/app/login", OWNERS);

@@ -211,7 +211,7 @@ await step("search while typing keeps its place", async () => {
 await step("every page of an owner has no faults and fits a telephone, light and dark", async () => {
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
-    for (const [path, name] of [["/app", "links"], ["/app/all", "all"], ["/app/import", "import"], ["/app/links/new", "new"], [`/app/links/${code}`, "link"], ["/app/account", "account"]]) {
+    for (const [path, name] of [["/app", "links"], ["/app/all", "all"], ["/app/import", "import"], ["/app/tags", "tags"], ["/app/links/new", "new"], [`/app/links/${code}`, "link"], ["/app/account", "account"]]) {
       await page.setViewportSize({ width: 1280, height: 900 });
       await page.goto(base + path);
       await accessible(page, `${path} ${colorScheme}`);
@@ -254,6 +254,26 @@ await step("a key is made, is shown once, and ends", async () => {
   await page.getByRole("link", { name: "Revoke the key Nightly" }).click();
   await page.getByRole("button", { name: "Revoke the key" }).click();
   await page.getByText("The key is revoked.").waitFor();
+});
+await step("a tag is renamed where it is listed, and deleted after a question", async () => {
+  await page.goto(`${base}/app`);
+  await page.locator("main").getByRole("link", { name: "Tags" }).click();
+  const name = page.getByLabel("New name of spring");
+  await name.fill("a,b");
+  await page.getByRole("button", { name: "Rename spring" }).click();
+  await page.getByRole("alert").filter({ hasText: "must not contain commas" }).waitFor();
+  assert.ok(await name.evaluate((field) => field === document.activeElement));
+  await accessible(page, "a refused name of a tag");
+  await name.fill("autumn");
+  await name.press("Enter");
+  await page.getByText("Renamed.").waitFor();
+  await page.getByRole("link", { name: "Delete autumn" }).click();
+  await page.getByRole("heading", { name: "Take the tag autumn off" }).waitFor();
+  await accessible(page, "the question about a tag");
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await page.getByLabel("New name of autumn").fill("spring");
+  await page.getByRole("button", { name: "Rename autumn" }).click();
+  await page.getByRole("link", { name: "spring", exact: true }).waitFor();
 });
 await step("a page is narrowed to a tag, and a QR code of another look is made", async () => {
   await page.goto(`${base}/app/all`);

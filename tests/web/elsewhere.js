@@ -24,7 +24,7 @@ const code = await shorten(owner, target);
 const elsewhere = await browser.newPage();
 
 await step("no page is shown in a frame of another site", async () => {
-  const pages = ["/", "/app", `/app/links/${code}`, "/app/all", "/app/account", "/app/import", "/app/login", "/app/register", `/${code}+`, `/app/report/${code}`, "/nosuch1", "/docs"];
+  const pages = ["/", "/app", `/app/links/${code}`, "/app/all", "/app/tags", "/app/account", "/app/import", "/app/login", "/app/register", `/${code}+`, `/app/report/${code}`, "/nosuch1", "/docs"];
   for (const origin of origins) {
     for (const path of pages) {
       page = `<iframe src="${base}${path}"></iframe>`;
@@ -42,6 +42,8 @@ await step("no form of another site does anything, with or without the cookies",
     [`/app/links/${code}`, { target_url: `${target}stolen`, is_active: "on" }],
     [`/app/links/${code}/delete`, {}],
     ["/app/links/selected", { action: "delete", code }],
+    ["/app/tags", { tag: "a", new: "b" }],
+    ["/app/tags/delete", { tag: "a" }],
     ["/app/trash/restore", { code }],
     [`/app/trash/${code}/delete`, {}],
     ["/app/account/password", { old_password: password, new_password: "another battery" }],

@@ -67,6 +67,8 @@ for (let path = "/app"; path; pages += 1) {
 }
 assert.ok(pages > 5, `${pages} pages`);
 await visit("/app/all");
+await visit("/app/tags");
+for (const query of ["cursor", "done"]) await visit(`/app/tags?${query}=${encodeURIComponent("\"><script>alert(1)</script>")}`);
 for (const query of ["q", "tag", "status", "sort", "cursor", "done"]) await visit(`/app?${query}=${encodeURIComponent("\"><script>alert(1)</script>")}`);
 for (const query of ["tz", "from", "to", "interval", "tag"]) await visit(`/app/all?${query}=${encodeURIComponent("\"><script>alert(1)</script>")}`);
 for (const code of codes) {

@@ -29,6 +29,7 @@ mod several;
 mod shorten;
 mod show;
 mod stats;
+mod tags;
 mod target;
 mod token_file;
 mod whoami;
@@ -106,6 +107,9 @@ pub(super) enum Command {
     /// Give each visitor of a link a target of its own: for coupons, seats, survey links.
     #[command(subcommand, after_long_help = exit_codes!(0 1 2 3 4 5))]
     Pool(pool::Command),
+    /// List your tags, rename them, or take them off all links.
+    #[command(after_long_help = exit_codes!(0 1 2 3 tag 5))]
+    Tags(tags::TagsArgs),
     /// Let a program use your links, by the Model Context Protocol.
     ///
     /// It can create, find, show and change links and read their statistics, with your login or the key in `SHUNT_KEY`. A client
@@ -138,6 +142,7 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         Command::Export(args) => export::export(args),
         Command::Import(args) => import::import(args),
         Command::Pool(command) => pool::run(command),
+        Command::Tags(args) => tags::run(args),
         Command::Mcp(args) => mcp::serve(args),
         Command::Rm(args) => rm::remove(args),
     }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
 use super::unflushed::UnflushedClicks;
 use super::{CountError, Counting, Counts, ShardCounts, TRIES};
 use crate::clicks::settle_parked;
-use crate::domain::{Interval, Principal, SearchTag};
+use crate::domain::{Interval, LinkId, Principal, SearchTag};
 use crate::shared_redis::RedisFailure;
 use crate::store::{OwnerSeries, OwnerSnapshot, WrittenBack};
 
@@ -28,11 +29,7 @@ impl Counting<'_> {
         self.none_in_memory()?;
         let wanted = OwnerSeries { owner, tag, range };
         let counts = self.counts;
-        // Parked batches are settled before Redis is read, as for one link.
-        let has_parked = !counts.store.clicks.parked(None, 1).await?.is_empty();
-        if has_parked {
-            counts.settle_all().await?;
-        }
+        counts.settle_parked().await?;
         for _ in 0..TRIES {
             if let Some(points) = counts.series_of_owner(&wanted).await? {
                 return Ok(points);
@@ -45,6 +42,14 @@ impl Counting<'_> {
 }
 
 impl Counts {
+    /// Settles parked batches before Redis is read, as for one link.
+    pub(super) async fn settle_parked(&self) -> Result<(), CountError> {
+        if self.store.clicks.parked(None, 1).await?.is_empty() {
+            return Ok(());
+        }
+        self.settle_all().await
+    }
+
     async fn settle_all(&self) -> Result<(), CountError> {
         for _ in 0..TRIES {
             let settling = self
@@ -66,43 +71,63 @@ impl Counts {
         &self,
         wanted: &OwnerSeries<'_>,
     ) -> Result<Option<BTreeMap<Interval, u64>>, CountError> {
-        let unflushed = try_join_all(self.shards.iter().map(ShardCounts::all_unflushed)).await?;
-        let mut asked: Vec<_> = unflushed
-            .iter()
-            .flat_map(|unflushed| unflushed.links())
-            .collect();
-        asked.sort_unstable();
-        asked.dedup();
+        let unflushed = self.unflushed().await?;
+        let asked = links_in(&unflushed);
         let found = self.store.clicks.owner_series(wanted, &asked).await?;
+        let Some(missing) = self.missing(&unflushed, &found).await? else {
+            return Ok(None);
+        };
+        let missing = missing.into_iter();
+        let missing = missing.map(|(_, interval, clicks)| (interval, clicks));
+        let mut points = BTreeMap::<_, u64>::new();
+        for (interval, clicks) in missing.chain(found.points) {
+            if clicks > 0 && wanted.range.contains(&interval) {
+                let point = points.entry(interval).or_default();
+                *point = point.saturating_add(clicks);
+            }
+        }
+        Ok(Some(points))
+    }
+
+    /// The clicks that are in Redis, of each data set.
+    pub(super) async fn unflushed(&self) -> Result<Vec<Arc<UnflushedClicks>>, CountError> {
+        try_join_all(self.shards.iter().map(ShardCounts::all_unflushed)).await
+    }
+
+    /// The clicks in Redis that the database lacks in a snapshot that was read afterwards, of the links that it found to be
+    /// asked for. `None` when a flush overtook the reading.
+    pub(super) async fn missing(
+        &self,
+        unflushed: &[Arc<UnflushedClicks>],
+        found: &OwnerSnapshot,
+    ) -> Result<Option<Vec<(LinkId, Interval, u64)>>, CountError> {
         if self.shards.is_empty() && !found.parked_in.is_empty() {
             return Err(CountError::Unavailable(
                 "clicks in doubt are parked for a Redis that is not configured".into(),
             ));
         }
-        let mut points = BTreeMap::<_, u64>::new();
-        let mut add = |interval: Interval, clicks: u64| {
-            if clicks > 0 && wanted.range.contains(&interval) {
-                let point = points.entry(interval).or_default();
-                *point = point.saturating_add(clicks);
-            }
-        };
-        for (shard, unflushed) in self.shards.iter().zip(&unflushed) {
-            let Some(written) = shard.written_back(unflushed, &found)? else {
+        let mut missing = Vec::new();
+        for (shard, unflushed) in self.shards.iter().zip(unflushed) {
+            let Some(written) = shard.written_back(unflushed, found)? else {
                 return Ok(None);
             };
             if found.parked_in.contains(&*unflushed.term.epoch) {
                 settle_parked(&shard.sink, &self.store, &shard.cache).await?;
                 return Ok(None);
             }
-            for (interval, clicks) in unflushed.of_owner(written, &found) {
-                add(interval, clicks);
-            }
+            missing.extend(unflushed.of_owner(written, found));
         }
-        for (interval, clicks) in &found.points {
-            add(*interval, *clicks);
-        }
-        Ok(Some(points))
+        Ok(Some(missing))
     }
+}
+
+/// The links that have clicks in Redis.
+pub(super) fn links_in(unflushed: &[Arc<UnflushedClicks>]) -> Vec<LinkId> {
+    let links = unflushed.iter().flat_map(|unflushed| unflushed.links());
+    let mut links: Vec<_> = links.collect();
+    links.sort_unstable();
+    links.dedup();
+    links
 }
 
 impl ShardCounts {

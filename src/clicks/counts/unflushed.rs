@@ -53,14 +53,14 @@ impl UnflushedClicks {
         &self,
         written: &WrittenBack,
         found: &OwnerSnapshot,
-    ) -> impl Iterator<Item = (Interval, u64)> {
+    ) -> impl Iterator<Item = (LinkId, Interval, u64)> {
         self.parts.iter().flat_map(move |part| {
             part.clicks.iter().filter_map(move |(link, clicks)| {
                 let link = Some(*link).filter(|link| found.owned.contains(link))?;
                 let is_written = part
                     .flush
                     .is_some_and(|flush| written.includes(flush, link));
-                (!is_written).then_some((part.interval, *clicks))
+                (!is_written).then_some((link, part.interval, *clicks))
             })
         })
     }

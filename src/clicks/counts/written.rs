@@ -90,7 +90,7 @@ impl Counting<'_> {
 
 impl Counts {
     /// What was read exactly; otherwise what the database has, which is read after its moment.
-    async fn or_written<T>(
+    pub(super) async fn or_written<T>(
         &self,
         exact: Result<T, CountError>,
         written: impl Future<Output = Result<T, CountError>>,
@@ -128,7 +128,7 @@ impl Counts {
     }
 
     /// No moment is noted for a Redis that this instance does not have.
-    fn none_parked_elsewhere(&self, has_parked: bool) -> Result<(), CountError> {
+    pub(super) fn none_parked_elsewhere(&self, has_parked: bool) -> Result<(), CountError> {
         none_parked(has_parked && self.shards.is_empty())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use serde_json::{Value, json};
 
@@ -14,14 +14,13 @@ use crate::accounts::Access;
 use crate::compat::caller::{Asking, Caller};
 use crate::compat::parameters::Parameters;
 use crate::compat::services::Services;
-use crate::domain::{DomainId, LinkEdit, LinkFilter, SearchTag, TagEdit, Tags};
+use crate::domain::SearchTag;
 use crate::http::ApiError;
-use crate::links::{Expected, LinkError, Listing};
+use crate::links::TagListing;
 use crate::store::TagTotals;
 
-/// Links that are changed in one call.
-const MAX_CHANGED: u64 = 1_000;
-const AT_ONCE: u32 = 100;
+/// Tags of an account that are looked at.
+const MAX_TAGS: u32 = 10_000;
 
 pub(super) async fn list(
     State(services): State<Services>,
@@ -68,11 +67,13 @@ async fn all(
     caller: &Caller,
     query: &Parameters,
 ) -> Result<Vec<TagTotals>, Problem> {
-    let mut all = services
-        .links
-        .tag_totals(caller.principal)
-        .await
-        .map_err(ApiError::from)?;
+    let listing = TagListing {
+        after: None,
+        domain: None,
+        limit: MAX_TAGS,
+    };
+    let listed = services.links.tags(caller.principal, &listing).await;
+    let mut all = listed.map_err(ApiError::from)?.value.tags;
     if let Some(term) = query.filled("searchTerm") {
         let term = term.to_lowercase();
         all.retain(|totals| totals.tag.to_lowercase().contains(&term));
@@ -125,31 +126,28 @@ pub(super) async fn rename(
             name.ok_or_else(|| Problem::invalid(field, format!("{field}: is required")))
         };
         let (old, new) = (name("oldName")?, name("newName")?);
-        let old_tag = tag("oldName", old)?;
-        tag("newName", new)?;
+        let (old_tag, new_tag) = (tag("oldName", old)?, tag("newName", new)?);
         if old == new {
             return Ok(());
         }
-        let known = services
-            .links
-            .tag_totals(caller.principal)
-            .await
-            .map_err(ApiError::from)?;
-        let is_known = |name: &str| known.iter().any(|totals| totals.tag == name);
-        if !is_known(old) {
+        let links = &services.links;
+        let (owner, address) = (caller.principal, &caller.address);
+        let has_tag = async |tag| {
+            links
+                .store
+                .has_tag(owner, tag)
+                .await
+                .map_err(ApiError::from)
+        };
+        if !has_tag(&old_tag).await? {
             return Err(Problem::no_tag(old));
         }
-        if is_known(new) {
+        if has_tag(&new_tag).await? {
             return Err(Problem::tag_conflict(old, new));
         }
-        let renamed = |known: &str| {
-            Some(if known == old {
-                new.to_owned()
-            } else {
-                known.to_owned()
-            })
-        };
-        change(&services, &caller, &old_tag, renamed).await
+        let renamed = links.rename_tag(owner, &old_tag, &new_tag, address).await;
+        renamed.map_err(ApiError::from)?;
+        Ok(())
     };
     done(renamed.await)
 }
@@ -166,8 +164,9 @@ pub(super) async fn delete(
         let wanted: BTreeSet<_> = query.all("tags").collect();
         for name in wanted {
             let tag = tag("tags", name)?;
-            let without = |known: &str| (known != tag.as_str()).then(|| known.to_owned());
-            change(&services, &caller, &tag, without).await?;
+            let links = &services.links;
+            let deleted = links.delete_tag(caller.principal, &tag, &caller.address);
+            deleted.await.map_err(ApiError::from)?;
         }
         Ok(())
     };
@@ -177,59 +176,4 @@ pub(super) async fn delete(
 fn tag(field: &str, name: &str) -> Result<SearchTag, Problem> {
     let tag = SearchTag::parse(name);
     tag.map_err(|why| Problem::invalid(field, why.to_string()))
-}
-
-/// Gives each tag of the links with a tag another name, or none.
-async fn change(
-    services: &Services,
-    caller: &Caller,
-    tag: &SearchTag,
-    named: impl Fn(&str) -> Option<String>,
-) -> Result<(), Problem> {
-    let links = &services.links;
-    let listing = Listing {
-        filter: LinkFilter {
-            tag: Some(tag.clone()),
-            domain: Some(DomainId::OWN),
-            ..LinkFilter::default()
-        },
-        ..Listing::default()
-    };
-    let part = links.numbered(caller.principal, &listing, 0, AT_ONCE).await;
-    if part.map_err(ApiError::from)?.total > MAX_CHANGED {
-        let detail = "More than 1000 links have this tag; change them on the page of your links, some at a time";
-        return Err(Problem::plain(StatusCode::NOT_IMPLEMENTED, detail));
-    }
-    let mut after = None;
-    loop {
-        let page = links.page(caller.principal, &listing, after, AT_ONCE).await;
-        let page = page.map_err(ApiError::from)?;
-        for listed in page.links() {
-            let tags = listed.link.properties.tags.as_slice().iter();
-            let tags: Vec<_> = tags.filter_map(|known| named(known)).collect();
-            let tags = Tags::parse(tags.iter().map(String::as_str));
-            let tags = tags.map_err(|why| Problem::of_sentence(&why.to_string()))?;
-            let edit = LinkEdit {
-                tags: Some(TagEdit::Set(tags)),
-                ..LinkEdit::default()
-            };
-            let code = &listed.link.code;
-            let edited = links.edit(
-                caller.principal,
-                code,
-                &edit,
-                &Expected::Any,
-                &caller.address,
-            );
-            match edited.await {
-                // A link that administrators removed is not changed.
-                Ok(_) | Err(LinkError::Removed) => {}
-                Err(error) => return Err(ApiError::from(error).into()),
-            }
-        }
-        after = page.next;
-        if after.is_none() {
-            return Ok(());
-        }
-    }
 }

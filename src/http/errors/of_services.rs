@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 
-use super::ApiError;
+use super::{ApiError, RETRY_AFTER_FAILURE};
 use crate::abuse::AbuseError;
 use crate::accounts::{AccountError, HashError, MAX_KEYS, TokenFault};
 use crate::clicks::counts::CountError;
@@ -81,6 +81,11 @@ impl From<LinkError> for ApiError {
             ),
             LinkError::NotAsExpected => Self::precondition_failed(),
             LinkError::Removed => Self::conflict("URL removed"),
+            LinkError::TagLeft(_) => {
+                let rest = "and others still have the tag; send the same request again";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("{error}, {rest}"))
+                    .retry_after(RETRY_AFTER_FAILURE)
+            }
             LinkError::Invalid(why) => Self::invalid(why.to_string()),
             LinkError::Hash(HashError::Busy) => Self::overloaded(),
             LinkError::ManyPasswords => Self::invalid(format!("password: {error}")),

@@ -78,6 +78,8 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
         "/app/links/{short_code}/export",
         "/app/links/{short_code}/live",
         "/app/links/{short_code}/rules",
+        "/app/tags",
+        "/app/tags/delete",
     ] {
         all.page(&owner, &format!("GET {path}"), &filled, &[]);
     }
@@ -116,6 +118,15 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
         ("code", selected.as_str()),
     ];
     all.page(&owner, "POST /app/links/selected", &[], &tag);
+    let tagged = [("target_url", "https://example.org/"), ("tags", "old,gone")];
+    owner.make(&tagged).await;
+    all.page(
+        &owner,
+        "POST /app/tags",
+        &[],
+        &[("tag", "old"), ("new", "newer")],
+    );
+    all.page(&owner, "POST /app/tags/delete", &[], &[("tag", "gone")]);
     all.page(&owner, "GET /app/trash", &[], &[]);
     let deleted = app
         .shorten(

@@ -322,10 +322,27 @@ async fn links(all: &mut Requests<'_>) {
         &none,
     );
     pool(all, token).await;
+    tags(all).await;
     bin(all, token).await;
     let report = json!({ "short_code": code, "reason": "phishing" });
     let request = all.plain("POST /report", &[]).json(&report);
     all.add("POST /report", "", request);
+}
+
+async fn tags(all: &mut Requests<'_>) {
+    let app = all.app;
+    let (token, none) = (app.register().await, Value::Null);
+    all.fill(&token).await;
+    let link = json!({ "target_url": "https://example.org/", "tags": ["old", "gone"] });
+    let made = app
+        .request(Method::POST, "/urls/shorten")
+        .bearer_auth(&token);
+    assert_eq!(Response::of(made.json(&link)).await.status, 200);
+    all.api(&token, "GET /urls/tags", &[], "", &none);
+    let (rename, new) = ("PATCH /urls/tags/{tag}", json!({ "tag": "new" }));
+    all.api(&token, rename, &[("tag", "old")], "", &new);
+    let delete = "DELETE /urls/tags/{tag}";
+    all.api(&token, delete, &[("tag", "gone")], "", &none);
 }
 
 async fn pool(all: &mut Requests<'_>, token: &str) {

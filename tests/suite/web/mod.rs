@@ -13,4 +13,5 @@ mod removed;
 mod reports;
 mod rules;
 mod sharing;
+mod tags;
 mod visitors;
