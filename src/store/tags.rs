@@ -146,12 +146,12 @@ impl Store {
         // In the order of their ids, as removals lock them. Postgres might join all links with the few, so it is given a list.
         let find = query_of_each(
             concat!(
-                "SELECT id, tags FROM links WHERE id = ANY (ARRAY(",
+                "SELECT id, tags FROM live_links WHERE id = ANY (ARRAY(",
                 tagged!(),
                 ")) ORDER BY id FOR UPDATE"
             ),
             concat!(
-                "SELECT id, tags FROM links WHERE id IN (",
+                "SELECT id, tags FROM live_links WHERE id IN (",
                 tagged!(),
                 ") ORDER BY id"
             ),
