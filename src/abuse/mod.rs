@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, Notify};
 
 use crate::domain::{
-    AuditEntry, Clock, CurrentBlocklist, CurrentHosts, InvalidRemoval, NamedUser, Newest,
-    NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, ShortCode,
-    UserId,
+    AuditEntry, Clock, CurrentBlocklist, CurrentHosts, InvalidDomain, InvalidRemoval, NamedUser,
+    Newest, NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
+    ShortCode, UserId,
 };
 use crate::limits::{Searches, TooMany};
 use crate::store::{Actor, Change, NewRemoval, Removed, Store, StoreError};
@@ -102,6 +102,9 @@ pub enum AbuseError {
     /// This removal is in force for it already.
     #[error("it was already removed")]
     Already(RemovalId),
+    /// What is said of a host breaks a rule.
+    #[error(transparent)]
+    Domain(#[from] InvalidDomain),
     /// There is no such host beside the service's own.
     #[error("there is no such domain")]
     NoDomain,

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use foldhash::fast::RandomState;
 
 use super::host::parsed;
-use super::{DomainId, Location, ShortCode};
+use super::{DomainId, InvalidDomain, Location, ShortCode};
 
 /// Bytes of a host in a request: the longest name of the DNS.
 const MAX_HOST: usize = 253;
@@ -16,31 +16,11 @@ const MAX_HOST: usize = 253;
 /// The same with a port and a dot at the end of the host.
 const MAX_GIVEN: usize = MAX_HOST + ".:65535".len();
 
-/// Bytes of a file below `/.well-known/` at most.
-pub(super) const MAX_WELL_KNOWN_FILE: usize = 64 * 1024;
-
 /// A host as it was given, maybe with a port. Two that differ only in case, port or the root's dot are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainHost {
     given: Box<str>,
     name: Box<str>,
-}
-
-/// Why a domain is refused; the text is for the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidDomain {
-    /// No host.
-    #[error("host: must be a host such as go.example.org, maybe with a port")]
-    Host,
-    /// The service's own host.
-    #[error("host: must not be the service's own host")]
-    Own,
-    /// Not JSON, or of another shape.
-    #[error("{0}: must be JSON")]
-    File(&'static str),
-    /// More than 64 KiB.
-    #[error("{0}: must be at most {MAX_WELL_KNOWN_FILE} bytes of JSON")]
-    LargeFile(&'static str),
 }
 
 impl DomainHost {

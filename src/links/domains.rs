@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::{LinkError, LinkService};
 use crate::domain::{DomainHost, DomainId, Hosts, LinkRequest, Principal};
-use crate::store::StoreError;
+use crate::store::{Change, StoreError};
 
 impl LinkService {
     /// Reads all hosts from the database.
@@ -17,6 +17,16 @@ impl LinkService {
         let hosts = self.store.served_hosts().await?;
         self.hosts.current.set(Hosts::new(hosts));
         Ok(())
+    }
+
+    /// Announces changes of hosts, which this instance then knows.
+    ///
+    /// # Errors
+    /// [`StoreError`]: they are announced, and this instance reads them later.
+    pub async fn announce_hosts(&self, changes: &[Change]) -> Result<(), StoreError> {
+        let read = self.reload_hosts().await;
+        self.announce_all(changes).await;
+        read
     }
 
     /// The number of a host that somebody names; `None` if there is no such host.

@@ -34,6 +34,7 @@ mod database;
 mod deleted_accounts;
 mod detail_room;
 mod details;
+mod domain_list;
 mod domains;
 mod editing;
 mod engine;

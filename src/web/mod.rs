@@ -129,6 +129,22 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             post(admin::accounts::revoke_ban),
         )
         .route("/app/admin/audit", get(admin::audit::show))
+        .route(
+            "/app/admin/domains",
+            get(admin::domains::show)
+                .post(admin::domains::add)
+                .layer(link_form()),
+        )
+        .route(
+            "/app/admin/domains/{host}",
+            get(admin::domains::show_one)
+                .post(admin::domains::edit)
+                .layer(link_form()),
+        )
+        .route(
+            "/app/admin/domains/{host}/delete",
+            get(admin::domains::ask).post(admin::domains::delete),
+        )
         .route("/app/admin/links", get(admin::links::show))
         .route("/app/admin/removals", post(admin::removals::make))
         .route("/app/admin/removals/ask", post(admin::removals::ask))

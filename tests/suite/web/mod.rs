@@ -5,6 +5,7 @@ mod admin;
 mod breakdowns;
 pub(crate) mod browser;
 mod clicks;
+mod domains;
 mod forms;
 mod import;
 mod new_link;
