@@ -142,6 +142,12 @@ impl Hosts {
         self.by_name.get(&*lower)
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
     /// The host with this number.
     #[must_use]
     pub fn get(&self, id: DomainId) -> Option<&Arc<ServedHost>> {

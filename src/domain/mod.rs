@@ -86,7 +86,7 @@ pub use removal::{
     AddressRange, InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
 };
 pub use rules::Rules;
-pub use search::{InvalidSearch, LinkFilter, LinkOrder, SearchTag};
+pub use search::{InvalidSearch, LinkFilter, LinkGroup, LinkOrder, SearchTag};
 pub use search_text::{InvalidSearchText, SearchText, TextFinder};
 pub use series_range::{InvalidRange, RangeQuery, SeriesRange, Tally};
 pub use shard::{Click, Shard};
