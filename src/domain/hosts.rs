@@ -13,6 +13,9 @@ use super::{DomainId, InvalidDomain, Location, ShortCode};
 /// Bytes of a host in a request: the longest name of the DNS.
 const MAX_HOST: usize = 253;
 
+/// Bytes of most hosts.
+const SHORT_HOST: usize = 64;
+
 /// The same with a port and a dot at the end of the host.
 const MAX_GIVEN: usize = MAX_HOST + ".:65535".len();
 
@@ -135,10 +138,19 @@ impl Hosts {
         }
         let host = without_port(host.trim_ascii());
         let host = host.strip_suffix(b".").unwrap_or(host);
-        let mut lower = [0_u8; MAX_HOST];
+        // Every redirect pays for it, and most hosts are short.
+        let (mut short, mut long);
+        let lower: &mut [u8] = if host.len() <= SHORT_HOST {
+            short = [0_u8; SHORT_HOST];
+            &mut short
+        } else {
+            long = [0_u8; MAX_HOST];
+            &mut long
+        };
         let lower = lower.get_mut(..host.len())?;
-        lower.copy_from_slice(host);
-        lower.make_ascii_lowercase();
+        for (lower, byte) in lower.iter_mut().zip(host) {
+            *lower = byte.to_ascii_lowercase();
+        }
         self.by_name.get(&*lower)
     }
 
@@ -156,13 +168,13 @@ impl Hosts {
 }
 
 fn without_port(host: &[u8]) -> &[u8] {
-    let end = match host.iter().rposition(|byte| *byte == b']') {
-        Some(bracket) => bracket + 1,
-        None => host
-            .iter()
-            .position(|byte| *byte == b':')
-            .unwrap_or(host.len()),
+    // The colons of an address in brackets are its own.
+    let (last, is_kept) = match host.first() {
+        Some(b'[') => (b']', true),
+        _ => (b':', false),
     };
+    let end = host.iter().position(|byte| *byte == last);
+    let end = end.map_or(host.len(), |end| end + usize::from(is_kept));
     &host[..end]
 }
 
