@@ -235,7 +235,7 @@ impl Abuse {
             Removed::Unknown => Err(AbuseError::Unknown),
             Removed::Already(id) => Err(AbuseError::Already(id)),
             Removed::Done(removal, changes) => {
-                let done = format!("remove {} {}", removal.kind, removal.value);
+                let done = format!("remove {} {}", removal.kind, self.shown_value(&removal));
                 by.log(&done);
                 if let (RemovalTarget::User(user), Some(_)) = (target, by.user) {
                     Event::TokenRevoked.log(*user, &by.address, "banned");
@@ -257,7 +257,8 @@ impl Abuse {
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
         let revoked = self.store.revoke(id, by.actor(), self.clock.now());
         let (removal, changes) = revoked.await?.ok_or(AbuseError::Unknown)?;
-        let done = format!("revoke removal of {} {}", removal.kind, removal.value);
+        let value = self.shown_value(&removal);
+        let done = format!("revoke removal of {} {value}", removal.kind);
         by.log(&done);
         self.begun.notify_one();
         Ok((removal, changes))

@@ -158,7 +158,7 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
         Action::Remove(wanted) => remove(wanted),
         Action::Removals(Removals { config }) => on_database(config, async |abuse, _| {
             for removal in abuse.removals(&newest(None)).await?.entries {
-                print(&line(&removal))?;
+                print(&line(&removal, &abuse.shown_value(&removal)))?;
             }
             Ok(())
         }),
@@ -205,9 +205,9 @@ fn status(raw: &str) -> Result<RemovalStatus, &'static str> {
 }
 
 /// A removal as a line of JSON.
-fn line(removal: &Removal) -> String {
+fn line(removal: &Removal, value: &str) -> String {
     json!({
-        "id": removal.id.0, "kind": removal.kind, "value": removal.value, "reason": removal.reason,
+        "id": removal.id.0, "kind": removal.kind, "value": value, "reason": removal.reason,
         "status": removal.status.code(), "removed_by": removal.removed_by.map(|user| user.0),
         "removed_at": removal.removed_at.with_micros(), "revoked_at": removal.revoked_at.map(Timestamp::with_micros),
         "links": removal.links, "progress": if removal.is_running { "running" } else { "done" },

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::connection::Connection;
 use super::domains::{domain, owners_of};
 use super::sql::{Row, query};
 use super::{Store, StoreError};
-use crate::domain::{ListedDomain, Newest, NewestWanted};
+use crate::domain::{ListedDomain, Newest, NewestWanted, ShortCode};
 
 impl Store {
     /// Hosts with the text in their names, without their files, newest first.
@@ -31,7 +32,7 @@ impl Store {
             .iter()
             .map(|row| row.get("id"))
             .collect::<Result<_, _>>()?;
-        // Aliases are links of their own there: what is counted is bounded, not exact.
+        // An alias has a row of its own, which is no link. The index of hosts needs `domain > 0`.
         let find = query(
             "SELECT id, host, name, root_url, not_found_url, for_all, created_at,
                  (SELECT count(*) FROM (
@@ -61,4 +62,21 @@ impl Store {
             entry.domain.id.number()
         }))
     }
+}
+
+/// A code as people write it, of another host with that: for the audit, which outlives the host.
+pub(super) async fn with_host(
+    connection: &mut Connection<'_>,
+    code: &ShortCode,
+) -> Result<String, StoreError> {
+    let domain = code.domain();
+    if domain.is_own() {
+        return Ok(code.to_string());
+    }
+    let find = query("SELECT host FROM domains WHERE id = $1").bind(domain.number());
+    let Some(row) = connection.optional(find).await? else {
+        return Ok(code.as_key().to_owned());
+    };
+    let host: String = row.get("host")?;
+    Ok(format!("{host}/{code}"))
 }

@@ -122,38 +122,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             "/app/account/sessions/{id}/end",
             get(questions::end_session).post(account::end_session),
         )
-        .route("/app/admin", get(admin::removals::show))
-        .route("/app/admin/accounts", get(admin::accounts::show))
-        .route(
-            "/app/admin/accounts/{id}/unban",
-            post(admin::accounts::revoke_ban),
-        )
-        .route("/app/admin/audit", get(admin::audit::show))
-        .route(
-            "/app/admin/domains",
-            get(admin::domains::show)
-                .post(admin::domains::add)
-                .layer(link_form()),
-        )
-        .route(
-            "/app/admin/domains/{host}",
-            get(admin::domains::show_one)
-                .post(admin::domains::edit)
-                .layer(link_form()),
-        )
-        .route(
-            "/app/admin/domains/{host}/delete",
-            get(admin::domains::ask).post(admin::domains::delete),
-        )
-        .route("/app/admin/links", get(admin::links::show))
-        .route("/app/admin/removals", post(admin::removals::make))
-        .route("/app/admin/removals/ask", post(admin::removals::ask))
-        .route(
-            "/app/admin/removals/{id}/revoke",
-            post(admin::removals::revoke),
-        )
-        .route("/app/admin/reports", get(admin::reports::show))
-        .route("/app/admin/reports/{id}/close", post(admin::reports::close))
+        .merge(administration(&link_form()))
         .route("/app/all", get(all_links::show))
         .route("/app/all/count", get(all_links::count))
         .route("/app/all/export", get(all_links::export))
@@ -212,6 +181,43 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/manifest.webmanifest", get(sharing::manifest))
         .route("/assets/{file}", get(assets::asset))
         .with_state(state)
+}
+
+/// The pages of administrators; a form of a host may be as large as one of a link.
+fn administration(form: &Extension<BodyLimits>) -> Router<WebState> {
+    Router::new()
+        .route("/app/admin", get(admin::removals::show))
+        .route("/app/admin/accounts", get(admin::accounts::show))
+        .route(
+            "/app/admin/accounts/{id}/unban",
+            post(admin::accounts::revoke_ban),
+        )
+        .route("/app/admin/audit", get(admin::audit::show))
+        .route(
+            "/app/admin/domains",
+            get(admin::domains::show)
+                .post(admin::domains::add)
+                .layer(form.clone()),
+        )
+        .route(
+            "/app/admin/domains/{host}",
+            get(admin::domains::show_one)
+                .post(admin::domains::edit)
+                .layer(form.clone()),
+        )
+        .route(
+            "/app/admin/domains/{host}/delete",
+            get(admin::domains::ask).post(admin::domains::delete),
+        )
+        .route("/app/admin/links", get(admin::links::show))
+        .route("/app/admin/removals", post(admin::removals::make))
+        .route("/app/admin/removals/ask", post(admin::removals::ask))
+        .route(
+            "/app/admin/removals/{id}/revoke",
+            post(admin::removals::revoke),
+        )
+        .route("/app/admin/reports", get(admin::reports::show))
+        .route("/app/admin/reports/{id}/close", post(admin::reports::close))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::page::{Frame, Site, html};
 use super::session::SignedIn;
 use crate::abuse::{Abuse, Administrator};
 use crate::accounts::Accounts;
-use crate::domain::{NamedUser, Newest, NewestWanted, SearchText};
+use crate::domain::{NamedUser, Newest, NewestWanted};
 use crate::http::{ApiError, ClientAddress};
 
 pub(super) mod accounts;
@@ -108,7 +108,7 @@ pub(super) struct ListQuery {
 
 impl ListQuery {
     async fn wanted(&self, abuse: &Abuse) -> Result<NewestWanted, ApiError> {
-        let text = SearchText::parse(self.q.trim());
+        let text = abuse.searched(self.q.trim());
         let owner = match self.owner.trim() {
             "" => None,
             raw => {

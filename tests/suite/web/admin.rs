@@ -17,7 +17,7 @@ const PAGES: [&str; 6] = [
 ];
 
 /// A browser in which an administrator is signed in.
-pub(super) async fn administrator(app: &App) -> Browser<'_> {
+pub(crate) async fn administrator(app: &App) -> Browser<'_> {
     let mut browser = Browser::new(app);
     let email = browser.sign_up().await;
     app.backend.execute(GRANT, &email).await;

@@ -1,7 +1,7 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
 mod accidents;
-mod admin;
+pub(crate) mod admin;
 mod breakdowns;
 pub(crate) mod browser;
 mod clicks;
