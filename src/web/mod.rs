@@ -122,7 +122,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             "/app/account/sessions/{id}/end",
             get(questions::end_session).post(account::end_session),
         )
-        .merge(administration(&link_form()))
+        .merge(administration(link_form()))
         .route("/app/all", get(all_links::show))
         .route("/app/all/count", get(all_links::count))
         .route("/app/all/export", get(all_links::export))
@@ -184,7 +184,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
 }
 
 /// The pages of administrators; a form of a host may be as large as one of a link.
-fn administration(form: &Extension<BodyLimits>) -> Router<WebState> {
+fn administration(form: Extension<BodyLimits>) -> Router<WebState> {
     Router::new()
         .route("/app/admin", get(admin::removals::show))
         .route("/app/admin/accounts", get(admin::accounts::show))
@@ -197,13 +197,13 @@ fn administration(form: &Extension<BodyLimits>) -> Router<WebState> {
             "/app/admin/domains",
             get(admin::domains::show)
                 .post(admin::domains::add)
-                .layer(form.clone()),
+                .layer(form),
         )
         .route(
             "/app/admin/domains/{host}",
             get(admin::domains::show_one)
                 .post(admin::domains::edit)
-                .layer(form.clone()),
+                .layer(form),
         )
         .route(
             "/app/admin/domains/{host}/delete",

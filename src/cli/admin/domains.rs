@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -108,11 +108,14 @@ struct Cleared {
 
 impl Fields {
     fn read(self, cleared: &Cleared) -> Result<DomainFields, Failure> {
-        let field = |text, is_cleared| match is_cleared {
-            true => FieldEdit::Clear,
-            false => FieldEdit::set_if(text),
+        let field = |text, is_cleared| {
+            if is_cleared {
+                FieldEdit::Clear
+            } else {
+                FieldEdit::set_if(text)
+            }
         };
-        let file = |path: Option<PathBuf>| path.map(text_of).transpose();
+        let file = |path: Option<PathBuf>| path.as_deref().map(text_of).transpose();
         Ok(DomainFields {
             root_url: field(self.root_url, cleared.no_root_url),
             not_found_url: field(self.not_found_url, cleared.no_not_found_url),
@@ -135,15 +138,15 @@ impl Cleared {
     };
 }
 
-fn text_of(path: PathBuf) -> Result<String, Failure> {
+fn text_of(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
-    let read = File::open(&path).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
+    let read = File::open(path).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
     match read {
         Ok(_) => Ok(text),
         Err(error) => {
             let why: &io::Error = &error;
             let path = path.display();
-            Err(Failure::Usage(format!("{path}: {}", io_reason(why)).into()))
+            Err(Failure::Usage(format!("{path}: {}", io_reason(why))))
         }
     }
 }
