@@ -45,20 +45,20 @@ both_modes! {
         add(app, "go.test:81", json!("all")).await;
         add(app, "closed.test", json!([])).await;
         let (_, key) = writer(app).await;
-        let make = async |body: Value| ask(app, Method::POST, SHLINK, &key, &body).await;
+        let post = async |body: Value| ask(app, Method::POST, SHLINK, &key, &body).await;
         let there = json!({"longUrl": "https://example.org/there", "customSlug": "spring", "domain": "GO.test", "findIfExists": true});
-        let made = make(there.clone()).await;
+        let made = post(there.clone()).await;
         assert_eq!(made.status, 200, "{made:?}");
         let made = made.json();
         assert_eq!((&made["shortCode"], &made["domain"], &made["shortUrl"]), (&json!("spring"), &json!("go.test:81"), &json!("http://go.test:81/spring")));
         // The same link does.
-        assert_eq!(make(there).await.json(), made);
-        let here = make(json!({"longUrl": "https://example.org/here", "customSlug": "spring", "domain": "DEFAULT"})).await.json();
+        assert_eq!(post(there).await.json(), made);
+        let here = post(json!({"longUrl": "https://example.org/here", "customSlug": "spring", "domain": "DEFAULT"})).await.json();
         assert_eq!(here["domain"], Value::Null);
-        let drawn = make(json!({"longUrl": "https://example.org/", "domain": "go.test", "shortCodeLength": 9})).await.json();
+        let drawn = post(json!({"longUrl": "https://example.org/", "domain": "go.test", "shortCodeLength": 9})).await.json();
         assert_eq!((drawn["shortCode"].as_str().unwrap().len(), &drawn["domain"]), (9, &json!("go.test:81")));
         for domain in ["closed.test", "unknown.test"] {
-            let refused = make(json!({"longUrl": "https://example.org/", "domain": domain})).await;
+            let refused = post(json!({"longUrl": "https://example.org/", "domain": domain})).await;
             assert_eq!((refused.status.as_u16(), &refused.json()["invalidElements"]), (400, &json!(["domain"])), "{refused:?}");
         }
         let listed = async |query: &str| {
