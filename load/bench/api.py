@@ -90,6 +90,10 @@ class Api:
         """Clicks of every link of the account."""
         return {link["short_code"]: link["clicks"] for link in self.ask("GET", "/urls/my")}
 
+    def clicks_in_all(self) -> int:
+        """Clicks of all links of the account, also of those that have the same code on several hosts."""
+        return sum(link["clicks"] for link in self.ask("GET", "/urls/my"))
+
     def stats(self, code: str) -> int:
         """The clicks of the public statistics."""
         response = self.ask("GET", f"/urls/{code}/stats")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -18,6 +18,7 @@ from testbed.programs import Command, Failed, require, run
 from .backends import start_postgres, start_redis
 from .contenders import Contender, Embedded, Production, Running, Shunt
 from .headers import FIREFOX, head, redirected
+from .hosts import fill_hosts, on_host
 from .links import codes
 from .logins import UnpinnedTestbed
 from .pinned import say
@@ -97,6 +98,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         f" click is a batch of its own, and of {SHARED} at once, with the same headers each time and with the headers of many visitors."))
     parser.add_argument("--program", type=Path, metavar="PATH", help="another program than that of `cargo build --release`")
     parser.add_argument("--agents", type=int, default=AGENTS, metavar="N", help=f"different agents of many visitors ({AGENTS:,})")
+    parser.add_argument("--domains", type=int, default=0, metavar="N", help=(
+        "instead of the cases, as many links of the service's own host, and one of each of as many other hosts, in turns"))
     parser.add_argument("--only", default="", metavar="WORDS", help="only cases with these words in their name")
     parser.add_argument("--install", action="store_true", help="only install missing packages")
     parser.add_argument("--check", action="store_true", help="fail past the bounds in load/bench/instructions.py")
@@ -110,6 +113,8 @@ def measure(options: argparse.Namespace) -> dict[str, int]:
     found: dict[str, int] = {}
     at_once = f"{SHARED} at once"
     cases = ((1, 0, "one at a time"), (SHARED, 0, at_once), (SHARED, options.agents, f"{at_once}, {options.agents:,} agents"))
+    if options.domains:
+        return of_domains(options.domains, tools, programs, options.only)
     with UnpinnedTestbed(0, 1) as testbed:
         known = list(codes(SHARED))
         production = ProductionCounted(testbed, tools, programs, known, redis=start_redis(testbed, tools),
@@ -123,6 +128,64 @@ def measure(options: argparse.Namespace) -> dict[str, int]:
                         say(f"  {name}")
                         found[name] = of_a_redirect(shunt, running, connections, agents)
     return found
+
+
+def of_domains(count: int, tools: Mapping[str, Path], programs: Path, only: str) -> dict[str, int]:
+    """The instructions of a redirect of so many links in turns: of the service's own host, before and after it has others, and then
+    one of each of as many hosts."""
+    found: dict[str, int] = {}
+    with UnpinnedTestbed(0, 1) as testbed:
+        known = list(codes(count))
+        production = ProductionCounted(testbed, tools, programs, known, redis=start_redis(testbed, tools),
+                                       postgres=start_postgres(testbed, tools))
+        for shunt in (EmbeddedCounted(testbed, tools, programs, known), production):
+            if only not in shunt.name:
+                continue
+            shunt.settings = dict(SETTINGS)
+            shunt.prepare()
+            own = [head(each, f"User-Agent: {FIREFOX}") for each in known]
+            others = [on_host(number, each, FIREFOX) for number, each in enumerate(known)]
+            with shunt.running() as running:
+                say(f"  {shunt.name}, {count:,} links, no other host")
+                found[f"{shunt.name}, {count:,} links, no other host"] = in_turns(running, own)
+            fill_hosts(shunt, count)
+            with shunt.running() as running:
+                for requests, how in ((own, f"{count:,} links beside {count:,} hosts"), (others, f"a link of each of {count:,} hosts")):
+                    say(f"  {shunt.name}, {how}")
+                    found[f"{shunt.name}, {how}"] = in_turns(running, requests)
+    return found
+
+
+def in_turns(running: Running, requests: Sequence[bytes]) -> int:
+    """The instructions of one redirect of these in turns, `SHARED` at once: the median of the windows."""
+    assert running.api
+    api = running.api
+    windows = 0
+    connections = [socket.create_connection(("127.0.0.1", running.port), 60, (f"127.0.1.{number % CLIENTS}", 0))
+                   for number in range(SHARED)]
+
+    def ask(count: int) -> None:
+        for first in range(0, count, SHARED):
+            redirected(connections, [requests[number % len(requests)] for number in range(first, min(first + SHARED, count))])
+
+    def window() -> None:
+        nonlocal windows
+        windows += 1
+        ask(REQUESTS)
+
+    try:
+        # All are in memory after that.
+        ask(len(requests))
+        before = api.clicks_in_all()
+        counts = [of_workers(running.server, window) / REQUESTS for _ in range(ROUNDS)]
+        counted = api.clicks_in_all() - before
+    finally:
+        for connection in connections:
+            connection.close()
+    say("    " + ", ".join(f"{each:,.0f}" for each in counts))
+    if counted != windows * REQUESTS:
+        raise Failed(f"{windows * REQUESTS} redirects were answered, {counted} were counted")
+    return round(median(counts))
 
 
 def build() -> Path:

@@ -1,7 +1,10 @@
 //! Hosts beside the service's own, which administrators add and remove.
 
 use super::{Abuse, AbuseError, Administrator};
-use crate::domain::{Domain, DomainEdit, DomainHost};
+use crate::domain::{
+    Domain, DomainEdit, DomainFields, DomainHost, DomainOwners, InvalidDomain, ListedDomain,
+    NamedOwners, NamedUser, Newest, NewestWanted,
+};
 use crate::store::{Change, DomainMade, DomainRemoved};
 
 impl Abuse {
@@ -11,6 +14,46 @@ impl Abuse {
     /// [`AbuseError::Store`].
     pub async fn domains(&self) -> Result<Vec<Domain>, AbuseError> {
         Ok(self.store.domains().await?)
+    }
+
+    /// Hosts with the text in their names, newest first.
+    ///
+    /// # Errors
+    /// [`AbuseError::Store`].
+    pub async fn listed_domains(
+        &self,
+        wanted: &NewestWanted,
+    ) -> Result<Newest<ListedDomain>, AbuseError> {
+        Ok(self.store.listed_domains(wanted).await?)
+    }
+
+    /// The change of a host that is asked for.
+    ///
+    /// # Errors
+    /// [`AbuseError::Domain`], [`AbuseError::Store`].
+    pub async fn domain_edit(
+        &self,
+        host: &DomainHost,
+        fields: DomainFields,
+    ) -> Result<DomainEdit, AbuseError> {
+        let owners = match &fields.owners {
+            None => None,
+            Some(NamedOwners::All) => Some(DomainOwners::All),
+            Some(NamedOwners::Some(emails)) => {
+                let mut users = Vec::with_capacity(emails.len());
+                for email in emails {
+                    let user = self.user(&NamedUser::Email(email.clone())).await;
+                    users.push(user.map_err(|error| match error {
+                        AbuseError::Unknown => {
+                            InvalidDomain::NoAccount(email.as_str().to_owned()).into()
+                        }
+                        error => error,
+                    })?);
+                }
+                Some(DomainOwners::Some(users))
+            }
+        };
+        Ok(fields.checked(host, owners)?)
     }
 
     /// A host.

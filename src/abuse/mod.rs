@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, Notify};
 
 use crate::domain::{
-    AuditEntry, Clock, CurrentBlocklist, CurrentHosts, InvalidRemoval, NamedUser, Newest,
-    NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, ShortCode,
-    UserId,
+    AuditEntry, Clock, CurrentBlocklist, CurrentHosts, InvalidDomain, InvalidRemoval, NamedUser,
+    Newest, NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
+    ShortCode, UserId,
 };
 use crate::limits::{Searches, TooMany};
 use crate::store::{Actor, Change, NewRemoval, Removed, Store, StoreError};
@@ -102,6 +102,9 @@ pub enum AbuseError {
     /// This removal is in force for it already.
     #[error("it was already removed")]
     Already(RemovalId),
+    /// What is said of a host breaks a rule.
+    #[error(transparent)]
+    Domain(#[from] InvalidDomain),
     /// There is no such host beside the service's own.
     #[error("there is no such domain")]
     NoDomain,
@@ -232,7 +235,7 @@ impl Abuse {
             Removed::Unknown => Err(AbuseError::Unknown),
             Removed::Already(id) => Err(AbuseError::Already(id)),
             Removed::Done(removal, changes) => {
-                let done = format!("remove {} {}", removal.kind, removal.value);
+                let done = format!("remove {} {}", removal.kind, self.shown_value(&removal));
                 by.log(&done);
                 if let (RemovalTarget::User(user), Some(_)) = (target, by.user) {
                     Event::TokenRevoked.log(*user, &by.address, "banned");
@@ -254,7 +257,8 @@ impl Abuse {
     ) -> Result<(Removal, Vec<Change>), AbuseError> {
         let revoked = self.store.revoke(id, by.actor(), self.clock.now());
         let (removal, changes) = revoked.await?.ok_or(AbuseError::Unknown)?;
-        let done = format!("revoke removal of {} {}", removal.kind, removal.value);
+        let value = self.shown_value(&removal);
+        let done = format!("revoke removal of {} {value}", removal.kind);
         by.log(&done);
         self.begun.notify_one();
         Ok((removal, changes))

@@ -38,16 +38,27 @@ impl Abuse {
     pub async fn finish(&self, id: RemovalId) {
         let finished = async {
             while self.work_on(id).await?.is_some() {}
-            while !self.store.has_one_process()
-                && !self.store.unpublished_changes(0, 1).await?.is_empty()
-            {
-                sleep(PAUSE).await;
-            }
-            Ok::<_, StoreError>(())
+            self.published().await
         };
         if let Ok(Err(error)) = timeout(AT_ONCE, finished).await {
             tracing::warn!(%error, "the removal is saved, but not all its links are done yet; running instances finish it");
         }
+    }
+
+    /// Waits until running instances have learned of a change of hosts: [`AT_ONCE`] at most. They learn of it later, too.
+    pub async fn finish_domains(&self) {
+        if let Ok(Err(error)) = timeout(AT_ONCE, self.published()).await {
+            tracing::warn!(%error, "the change is saved, but running instances may not know it yet");
+        }
+    }
+
+    async fn published(&self) -> Result<(), StoreError> {
+        while !self.store.has_one_process()
+            && !self.store.unpublished_changes(0, 1).await?.is_empty()
+        {
+            sleep(PAUSE).await;
+        }
+        Ok(())
     }
 
     /// Leaves the database in order.

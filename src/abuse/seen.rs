@@ -3,11 +3,45 @@
 use std::collections::BTreeSet;
 
 use super::{Abuse, AbuseError, Administrator, searching};
-use crate::domain::{Newest, NewestWanted, Report, SeenLink, SeenUser, ShortCode, UserId};
+use crate::domain::{
+    InvalidSearchText, Newest, NewestWanted, Removal, Report, SearchText, SeenLink, SeenUser,
+    ShortCode, UserId,
+};
 use crate::limits::{TooMany, Turn};
 use crate::store::StoreError;
 
 impl Abuse {
+    /// A code as people write it: of another host with that host.
+    #[must_use]
+    pub fn shown_code(&self, code: &ShortCode) -> String {
+        self.hosts.shown_key(code.as_key())
+    }
+
+    /// What a removal took away, as people write it.
+    #[must_use]
+    pub fn shown_value(&self, removal: &Removal) -> String {
+        match removal.kind.as_str() {
+            "link" => self.hosts.shown_key(&removal.value),
+            _ => removal.value.clone(),
+        }
+    }
+
+    /// The text that links are searched for; a short URL of another host is looked for as the database has its code.
+    ///
+    /// # Errors
+    /// [`InvalidSearchText`].
+    pub fn searched(&self, raw: &str) -> Result<Option<SearchText>, InvalidSearchText> {
+        let short_url = raw.trim();
+        let short_url = short_url
+            .split_once("://")
+            .map_or(short_url, |(_, rest)| rest);
+        let code = self.hosts.parse_code(short_url.trim_end_matches('/'));
+        match code.filter(|code| !code.domain().is_own()) {
+            Some(code) => SearchText::parse(code.as_key()),
+            None => SearchText::parse(raw),
+        }
+    }
+
     /// Links of all accounts; an administrator searches one after the other. That an administrator saw where a link with a
     /// password leads is noted for the audit.
     ///
@@ -35,7 +69,10 @@ impl Abuse {
         if codes.is_empty() {
             return Ok(());
         }
-        let codes: Vec<_> = codes.into_iter().map(ShortCode::as_key).collect();
+        let codes: Vec<_> = codes
+            .into_iter()
+            .map(|code| self.shown_code(code))
+            .collect();
         let codes = codes.join(", ");
         let noted = self
             .store

@@ -30,6 +30,9 @@ pub(super) struct BreakdownParameters {
     /// Only links that have exactly this tag; only for all your links.
     #[param(max_length = 50)]
     pub(super) tag: Option<String>,
+    /// Only links of this host: one of `GET /domains`, or the service's own.
+    #[param(max_length = 260)]
+    pub(super) domain: Option<String>,
     /// What there is a row for: `referrer`, `country`, `browser`, `os`, `device`, `rule` or `bot`; of a single link also `code`. Of a referrer its
     /// registrable host is kept: `example.co.uk` of `news.example.co.uk`. A rule is there by its name or number, and of a split with `/` and the name
     /// or number of its target: `2`, `spring/1`; `null` is for clicks of no rule.
@@ -91,6 +94,19 @@ impl IntoParams for ParametersOfAllLinks {
                 words.retain(|word| word != "code");
             }
         }
+        all
+    }
+}
+
+/// The parameters for a single link. That one's host is among those of its code.
+#[cfg(test)]
+pub(super) struct ParametersOfLink;
+
+#[cfg(test)]
+impl IntoParams for ParametersOfLink {
+    fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut all = BreakdownParameters::into_params(place);
+        all.retain(|parameter| parameter.name != "domain");
         all
     }
 }

@@ -6,6 +6,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
 use super::authentication::TokenOwner;
+#[cfg(test)]
+use super::breakdown_body::ParametersOfLink;
 use super::breakdown_body::{BreakdownBody, BreakdownParameters};
 use crate::accounts::Accounts;
 use crate::domain::Dimension;
@@ -30,7 +32,7 @@ use crate::links::LinkService;
 /// another breakdown, a code is kept with the class of a visitor; clicks without a class are clicks of the own code.
 #[utoipa::path(
     get, path = "/urls/{short_code}/stats/breakdown", tag = "links", operation_id = "link_breakdown",
-    params(CodeParameter, BreakdownParameters), security(("bearer" = [])),
+    params(CodeParameter, ParametersOfLink), security(("bearer" = [])),
     responses(
         (status = 200, description = "The breakdown", body = BreakdownBody, headers(
             ("Clicks-As-Of" = String, description = "Present only with `by=code` and if exact click counts cannot be read: all clicks up to this moment are counted, and some later clicks"),

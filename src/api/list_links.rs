@@ -172,14 +172,10 @@ struct Part {
 
 impl ListQuery {
     fn parse(&self, links: &LinkService) -> Result<ListRequest, ApiError> {
-        let mut listing = self
-            .listing()
-            .map_err(|error| ApiError::invalid(error.to_string()))?;
-        let domain = |raw: &String| {
-            let domain = links.domain_named(raw);
-            domain.ok_or_else(|| ApiError::invalid("domain: is no host of this service"))
-        };
-        listing.filter.domain = self.domain.as_ref().map(domain).transpose()?;
+        let invalid = |error: InvalidSearch| ApiError::invalid(error.to_string());
+        let mut listing = self.listing().map_err(invalid)?;
+        let group = links.group(None, self.domain.as_deref());
+        listing.filter.domain = group.map_err(invalid)?.domain;
         Ok(ListRequest {
             part: self.part(listing.order)?,
             view: View::parse(self.view.as_deref())?,

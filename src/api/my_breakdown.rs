@@ -10,7 +10,6 @@ use super::authentication::TokenOwner;
 use super::breakdown_body::ParametersOfAllLinks;
 use super::breakdown_body::{BreakdownBody, BreakdownParameters};
 use crate::accounts::Accounts;
-use crate::domain::SearchTag;
 #[cfg(test)]
 use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsReadKey, NeedsToken, TakesQuery};
 use crate::http::{ApiError, Json, QueryOf};
@@ -18,7 +17,7 @@ use crate::links::LinkService;
 
 /// Who followed your links?
 ///
-/// As for a single link, over all your links or the links with a tag. Deleted links are not included.
+/// As for a single link, over all your links or the links with a tag or of a host. Deleted links are not included.
 #[utoipa::path(
     get, path = "/urls/my/breakdown", tag = "links", operation_id = "my_breakdown",
     params(ParametersOfAllLinks), security(("bearer" = [])),
@@ -39,10 +38,10 @@ pub(super) async fn my_breakdown(
 ) -> Result<Response, ApiError> {
     accounts.user(owner).await?;
     let QueryOf(mut query) = query?;
-    let tag = query.tag.take();
-    let tag = tag.as_deref().map(SearchTag::parse).transpose();
-    let tag = tag.map_err(|error| ApiError::invalid(error.to_string()))?;
+    let (tag, domain) = (query.tag.take(), query.domain.take());
+    let group = links.group(tag.as_deref(), domain.as_deref());
+    let group = group.map_err(|error| ApiError::invalid(error.to_string()))?;
     let (by, wanted) = query.wanted_of_all(links.clock.now())?;
-    let found = links.breakdown_of_owner(owner, tag, by, wanted).await?;
+    let found = links.breakdown_of_owner(owner, group, by, wanted).await?;
     Ok(Json(BreakdownBody::new(by, found)).into_response())
 }

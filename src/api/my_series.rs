@@ -12,7 +12,6 @@ use super::series_body::{SeriesBody, SeriesQuery};
 #[cfg(test)]
 use super::words;
 use crate::accounts::Accounts;
-use crate::domain::SearchTag;
 #[cfg(test)]
 use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsReadKey, NeedsToken, TakesQuery};
 use crate::http::{ApiError, Json, QueryOf};
@@ -26,6 +25,9 @@ pub(super) struct MySeriesQuery {
     /// Links that have exactly this tag.
     #[param(max_length = 50)]
     tag: Option<String>,
+    /// Links of this host: one of `GET /domains`, or the service's own.
+    #[param(max_length = 260)]
+    domain: Option<String>,
     /// The length of a point: `hour`, `day` or `month`.
     #[param(schema_with = words::interval)]
     interval: Option<String>,
@@ -42,7 +44,7 @@ pub(super) struct MySeriesQuery {
 
 /// When were your links followed?
 ///
-/// Clicks by hour, day or month of all your links, or of the links with a tag. Deleted links are not included.
+/// Clicks by hour, day or month of all your links, or of the links with a tag or of a host. Deleted links are not included.
 #[utoipa::path(
     get, path = "/urls/my/series", tag = "links", operation_id = "my_series", params(MySeriesQuery),
     security(("bearer" = [])),
@@ -64,8 +66,8 @@ pub(super) async fn my_series(
     // An account that is gone has no links, and so an empty series.
     accounts.user(owner).await?;
     let QueryOf(query) = query?;
-    let tag = query.tag.as_deref().map(SearchTag::parse).transpose();
-    let tag = tag.map_err(|error| ApiError::invalid(error.to_string()))?;
+    let group = links.group(query.tag.as_deref(), query.domain.as_deref());
+    let group = group.map_err(|error| ApiError::invalid(error.to_string()))?;
     let range = SeriesQuery {
         interval: query.interval,
         from: query.from,
@@ -73,6 +75,6 @@ pub(super) async fn my_series(
         tz: query.tz,
     };
     let range = range.range(links.clock.now())?;
-    let series = links.series_of_owner(owner, tag.as_ref(), &range).await?;
+    let series = links.series_of_owner(owner, &group, &range).await?;
     Ok(Json(SeriesBody::new(None, &range, &series)).into_response())
 }

@@ -1,7 +1,6 @@
 //! `shunt admin`: what operators do on the database itself.
 
 use std::error::Error;
-use std::io::{self, Write, stdout};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -9,17 +8,18 @@ use shunt::abuse::{Abuse, Administrator};
 use shunt::accounts::{PasswordHasher, random_text};
 use shunt::config::Config;
 use shunt::domain::{
-    NamedUser, NewestWanted, Password, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
-    SearchText, Timestamp, TokenKey, UserId,
+    NamedUser, Password, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, SearchText,
+    Timestamp, TokenKey, UserId,
 };
-use shunt::server;
 
+use work::{newest, on_database, print};
+
+use super::Failure;
 use super::harmless::harmless;
 use super::number::number;
-use super::{Failure, service};
 
-/// Most entries that are printed.
-const MAX_ENTRIES: u32 = 1_000;
+mod domains;
+mod work;
 
 #[derive(Subcommand)]
 pub(super) enum Action {
@@ -41,6 +41,11 @@ pub(super) enum Action {
     Revoke(Revoke),
     /// List what administrators did, newest first.
     Audit(Audit),
+    /// List, add, change and remove hosts beside that of `BASE_URL`.
+    Domain {
+        #[command(subcommand)]
+        action: domains::DomainAction,
+    },
 }
 
 #[derive(Args)]
@@ -153,7 +158,7 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
         Action::Remove(wanted) => remove(wanted),
         Action::Removals(Removals { config }) => on_database(config, async |abuse, _| {
             for removal in abuse.removals(&newest(None)).await?.entries {
-                print(&line(&removal))?;
+                print(&line(&removal, &abuse.shown_value(&removal)))?;
             }
             Ok(())
         }),
@@ -163,6 +168,7 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
             abuse.finish(id).await;
             print(&format!("removal {removal} is revoked"))
         }),
+        Action::Domain { action } => domains::run(action),
         Action::Audit(Audit { config }) => on_database(config, async |abuse, _| {
             for entry in abuse.audit(&newest(None)).await?.entries {
                 let line = json!({
@@ -193,24 +199,15 @@ fn remove(wanted: Remove) -> Result<(), Failure> {
     })
 }
 
-/// The newest entries of a list, with this text.
-fn newest(text: Option<SearchText>) -> NewestWanted {
-    NewestWanted {
-        text,
-        limit: MAX_ENTRIES,
-        ..NewestWanted::default()
-    }
-}
-
 fn status(raw: &str) -> Result<RemovalStatus, &'static str> {
     let status = raw.parse().ok().map(RemovalStatus::parse);
     status.and_then(Result::ok).ok_or("must be 410 or 451")
 }
 
 /// A removal as a line of JSON.
-fn line(removal: &Removal) -> String {
+fn line(removal: &Removal, value: &str) -> String {
     json!({
-        "id": removal.id.0, "kind": removal.kind, "value": removal.value, "reason": removal.reason,
+        "id": removal.id.0, "kind": removal.kind, "value": value, "reason": removal.reason,
         "status": removal.status.code(), "removed_by": removal.removed_by.map(|user| user.0),
         "removed_at": removal.removed_at.with_micros(), "revoked_at": removal.revoked_at.map(Timestamp::with_micros),
         "links": removal.links, "progress": if removal.is_running { "running" } else { "done" },
@@ -231,21 +228,4 @@ async fn reset(abuse: &Abuse, by: &Administrator, email: &str) -> Result<(), Box
 async fn account(abuse: &Abuse, email: &str) -> Result<UserId, Box<dyn Error>> {
     let named = NamedUser::Email(email.parse()?);
     Ok(abuse.user(&named).await?)
-}
-
-fn on_database(
-    config: Config,
-    work: impl AsyncFnOnce(&Abuse, &Administrator) -> Result<(), Box<dyn Error>>,
-) -> Result<(), Failure> {
-    service::start(config, async |config, _| {
-        let abuse = server::administration(&config).await?;
-        let done = work(&abuse, &Administrator::operator()).await;
-        abuse.close().await?;
-        done
-    })
-}
-
-fn print(line: &str) -> Result<(), Box<dyn Error>> {
-    let written: io::Result<()> = writeln!(stdout(), "{line}");
-    Ok(written?)
 }

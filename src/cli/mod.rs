@@ -61,7 +61,7 @@ enum Command {
     /// Bring the schema of the database up to date, print each step, and do nothing else.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Migrate(Config),
-    /// Administer accounts, directly on the database. With SQLite the service must be stopped first.
+    /// Administer accounts and domains, directly on the database. With SQLite the service must be stopped first.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Admin {
         #[command(subcommand)]
@@ -231,9 +231,13 @@ fn error_form(given: &ArgMatches) -> ErrorForm {
         Some(("keys" | "pool" | "tags", given)) => {
             of_client(given.subcommand().map_or(given, |(_, given)| given))
         }
-        Some(("admin", given)) => given
-            .subcommand()
-            .map_or(ErrorForm::Text, |(_, given)| of_log(given)),
+        Some(("admin", given)) => match given.subcommand() {
+            Some(("domain", given)) => given
+                .subcommand()
+                .map_or(ErrorForm::Text, |(_, given)| of_log(given)),
+            Some((_, given)) => of_log(given),
+            None => ErrorForm::Text,
+        },
         Some(("serve" | "migrate" | "drop-parked-clicks", given)) => of_log(given),
         Some((_, given)) => of_client(given),
     }

@@ -13,12 +13,13 @@ const MAX_TEXT: usize = 200;
 const LOOKED_AT: u32 = 100;
 
 impl Services {
-    /// The newest link of the caller to exactly this target that is as wanted, among the newest 10,000 of the account. `None` for a
+    /// The newest link of the caller at a host to exactly this target that is as wanted, among the newest 10,000 of the account. `None` for a
     /// key that only makes links.
     pub(super) async fn existing(
         &self,
         caller: &Caller,
         target: &str,
+        domain: DomainId,
         is_wanted: impl Fn(&Link) -> bool,
     ) -> Result<Option<CountedLink>, ApiError> {
         let text = beginning(target).filter(|_| caller.sees_links);
@@ -28,7 +29,7 @@ impl Services {
         let listing = Listing {
             filter: LinkFilter {
                 text: Some(text),
-                domain: Some(DomainId::OWN),
+                domain: Some(domain),
                 ..LinkFilter::default()
             },
             ..Listing::default()

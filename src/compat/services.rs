@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::accounts::Accounts;
 use crate::config::BaseUrl;
-use crate::domain::ShortCode;
+use crate::domain::{CurrentHosts, DomainId, ServedHost, ShortCode};
 use crate::http::paths::parse_code;
 use crate::links::LinkService;
 
@@ -19,36 +19,63 @@ pub struct Services {
     pub site: Site,
 }
 
-/// The public address of the service; cheap to clone.
+/// The public address of the service, and its other hosts; cheap to clone.
 #[derive(Clone)]
-pub struct Site(Arc<str>);
-
-impl From<&BaseUrl> for Site {
-    fn from(base_url: &BaseUrl) -> Self {
-        Self(base_url.as_str().into())
-    }
+pub struct Site {
+    base: Arc<str>,
+    hosts: CurrentHosts,
 }
 
 impl Site {
+    /// Of this address.
+    #[must_use]
+    pub fn new(base_url: &BaseUrl, hosts: CurrentHosts) -> Self {
+        Self {
+            base: base_url.as_str().into(),
+            hosts,
+        }
+    }
+
     /// The address that people share.
     pub(super) fn short_url(&self, code: &ShortCode) -> String {
-        format!("{}/{code}", self.0)
+        self.hosts.short_url(&self.base, code)
     }
 
     /// Host, and its port if it has a port.
     pub(super) fn host(&self) -> &str {
-        self.0.split_once("://").map_or(&self.0, |(_, host)| host)
+        self.base
+            .split_once("://")
+            .map_or(&self.base, |(_, host)| host)
     }
 
-    /// The code of a short URL of this service, or only a code.
+    /// The host of a link; `None`: the service's own.
+    pub(super) fn host_of(&self, code: &ShortCode) -> Option<String> {
+        self.hosts.host_of(code)
+    }
+
+    /// The host with this name.
+    pub(super) fn other(&self, name: &str) -> Option<Arc<ServedHost>> {
+        self.hosts.get().named(name.as_bytes()).cloned()
+    }
+
+    /// The number of the host with this name.
+    pub(super) fn domain_named(&self, name: &str) -> Option<DomainId> {
+        if name.eq_ignore_ascii_case(self.host()) {
+            return Some(DomainId::OWN);
+        }
+        self.other(name).map(|host| host.id)
+    }
+
+    /// The code of a short URL of this service, also of another host, or only a code.
     pub(super) fn code_of(&self, raw: &str) -> Option<ShortCode> {
         let rest = raw.split_once("://").map_or(raw, |(_, rest)| rest);
-        let code = match rest.split_once('/') {
-            Some((host, code)) if host.eq_ignore_ascii_case(self.host()) => code,
-            None if rest.len() == raw.len() => rest,
-            _ => return None,
+        let (domain, code) = match rest.split_once('/') {
+            Some((host, code)) => (self.domain_named(host)?, code),
+            None if rest.len() == raw.len() => (DomainId::OWN, rest),
+            None => return None,
         };
-        parse_code(code.strip_suffix('/').unwrap_or(code))
+        let code = parse_code(code.strip_suffix('/').unwrap_or(code))?;
+        Some(code.at(domain))
     }
 }
 
@@ -57,9 +84,25 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::domain::{DomainHost, Hosts};
 
     fn site() -> Site {
-        Site::from(&BaseUrl::parse("https://sho.rt").unwrap())
+        let hosts = CurrentHosts::default();
+        hosts.set(Hosts::new([ServedHost {
+            id: DomainId::parse(7).unwrap(),
+            host: DomainHost::parse("Go.example:81").unwrap(),
+            root: None,
+            not_found: None,
+        }]));
+        Site::new(&BaseUrl::parse("https://sho.rt").unwrap(), hosts)
+    }
+
+    #[test]
+    fn a_code_of_another_host_is_read_from_its_short_url() {
+        let code = site().code_of("https://GO.example/K7mXq2R").unwrap();
+        assert_eq!(code.as_key(), "7/K7mXq2R");
+        assert_eq!(site().short_url(&code), "https://Go.example:81/K7mXq2R");
+        assert_eq!(site().code_of("7/K7mXq2R"), None);
     }
 
     #[test]

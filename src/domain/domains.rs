@@ -1,6 +1,6 @@
 //! What administrators set of a host beside the service's own.
 
-use super::hosts::MAX_WELL_KNOWN_FILE;
+use super::invalid_domain::MAX_WELL_KNOWN_FILE;
 use super::{DomainHost, DomainId, FieldEdit, InvalidDomain, TargetUrl, Timestamp, UserId};
 
 /// Domains of a service at most.
@@ -65,6 +65,15 @@ pub struct Domain {
     pub owners: Option<Vec<String>>,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+/// A host in a list, with how many links it has; 1,000 stands for as many or more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedDomain {
+    /// The host, without its files.
+    pub domain: Domain,
+    /// Its links.
+    pub links: u64,
 }
 
 /// What an administrator changes of a host, or says of a new one.

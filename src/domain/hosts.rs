@@ -8,39 +8,22 @@ use std::sync::{Arc, PoisonError, RwLock};
 use foldhash::fast::RandomState;
 
 use super::host::parsed;
-use super::{DomainId, Location, ShortCode};
+use super::{DomainId, InvalidDomain, Location, ShortCode};
 
 /// Bytes of a host in a request: the longest name of the DNS.
 const MAX_HOST: usize = 253;
 
+/// Bytes of most hosts.
+const SHORT_HOST: usize = 64;
+
 /// The same with a port and a dot at the end of the host.
 const MAX_GIVEN: usize = MAX_HOST + ".:65535".len();
-
-/// Bytes of a file below `/.well-known/` at most.
-pub(super) const MAX_WELL_KNOWN_FILE: usize = 64 * 1024;
 
 /// A host as it was given, maybe with a port. Two that differ only in case, port or the root's dot are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainHost {
     given: Box<str>,
     name: Box<str>,
-}
-
-/// Why a domain is refused; the text is for the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidDomain {
-    /// No host.
-    #[error("host: must be a host such as go.example.org, maybe with a port")]
-    Host,
-    /// The service's own host.
-    #[error("host: must not be the service's own host")]
-    Own,
-    /// Not JSON, or of another shape.
-    #[error("{0}: must be JSON")]
-    File(&'static str),
-    /// More than 64 KiB.
-    #[error("{0}: must be at most {MAX_WELL_KNOWN_FILE} bytes of JSON")]
-    LargeFile(&'static str),
 }
 
 impl DomainHost {
@@ -155,11 +138,26 @@ impl Hosts {
         }
         let host = without_port(host.trim_ascii());
         let host = host.strip_suffix(b".").unwrap_or(host);
-        let mut lower = [0_u8; MAX_HOST];
+        // Every redirect pays for it, and most hosts are short.
+        let (mut short, mut long);
+        let lower: &mut [u8] = if host.len() <= SHORT_HOST {
+            short = [0_u8; SHORT_HOST];
+            &mut short
+        } else {
+            long = [0_u8; MAX_HOST];
+            &mut long
+        };
         let lower = lower.get_mut(..host.len())?;
-        lower.copy_from_slice(host);
-        lower.make_ascii_lowercase();
+        for (lower, byte) in lower.iter_mut().zip(host) {
+            *lower = byte.to_ascii_lowercase();
+        }
         self.by_name.get(&*lower)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
     }
 
     /// The host with this number.
@@ -170,13 +168,13 @@ impl Hosts {
 }
 
 fn without_port(host: &[u8]) -> &[u8] {
-    let end = match host.iter().rposition(|byte| *byte == b']') {
-        Some(bracket) => bracket + 1,
-        None => host
-            .iter()
-            .position(|byte| *byte == b':')
-            .unwrap_or(host.len()),
+    // The colons of an address in brackets are its own.
+    let (last, is_kept) = match host.first() {
+        Some(b'[') => (b']', true),
+        _ => (b':', false),
     };
+    let end = host.iter().position(|byte| *byte == last);
+    let end = end.map_or(host.len(), |end| end + usize::from(is_kept));
     &host[..end]
 }
 

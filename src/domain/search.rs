@@ -21,6 +21,9 @@ pub enum InvalidSearch {
     /// No status.
     #[error("status: must be active, inactive, scheduled, expired, used_up or removed")]
     Status,
+    /// No host of the service.
+    #[error("domain: is no host of this service")]
+    Domain,
     /// No order.
     #[error("sort: must be -created_at, created_at, -clicks or clicks")]
     Order,
@@ -73,6 +76,41 @@ impl LinkFilter {
     #[must_use]
     pub fn is_open(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// Which links of an owner are counted together: links that match all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkGroup {
+    /// A tag.
+    pub tag: Option<SearchTag>,
+    /// A host.
+    pub domain: Option<DomainId>,
+}
+
+impl LinkGroup {
+    /// All links.
+    pub const ALL: Self = Self {
+        tag: None,
+        domain: None,
+    };
+
+    /// Whether every link is in it. The clicks of any other group are read link by link.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        *self == Self::ALL
+    }
+
+    /// Its tag as a value of a statement.
+    #[must_use]
+    pub fn tag_text(&self) -> Option<&str> {
+        self.tag.as_ref().map(SearchTag::as_str)
+    }
+
+    /// The number of its host as a value of a statement.
+    #[must_use]
+    pub fn domain_number(&self) -> Option<i64> {
+        self.domain.map(DomainId::number)
     }
 }
 

@@ -91,7 +91,7 @@ pub const ROUTES: [Route; 51] = [
 ];
 
 /// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 46] = [
+pub const PAGES: [Route; 49] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -105,6 +105,9 @@ pub const PAGES: [Route; 46] = [
     route("/app/admin/accounts", Class::Bounded),
     route("/app/admin/accounts/{id}/unban", Class::Bounded),
     route("/app/admin/audit", Class::Bounded),
+    route("/app/admin/domains", Class::Bounded),
+    route("/app/admin/domains/{host}", Class::Bounded),
+    route("/app/admin/domains/{host}/delete", Class::Bounded),
     route("/app/admin/links", Class::Bounded),
     route("/app/admin/removals", Class::Bounded),
     route("/app/admin/removals/ask", Class::Bounded),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 
 use super::{LinkError, LinkService};
-use crate::domain::{Dimension, Filter, Interval, Principal, SearchTag, SeriesRange, ShortCode};
+use crate::domain::{Dimension, Filter, Interval, LinkGroup, Principal, SeriesRange, ShortCode};
 use crate::store::{Breakdown, BreakdownQuery, ClicksOf};
 
 /// Rows of a breakdown at most.
@@ -102,19 +102,19 @@ impl LinkService {
         Ok(Some(self.by_each_dimension(of, wanted).await?))
     }
 
-    /// The same of all links of an owner, or of those with a tag: for one such request of an account at a time.
+    /// The same of all links of an owner, or of a group of them: for one such request of an account at a time.
     ///
     /// # Errors
     /// [`LinkError::TooMany`], [`LinkError::Store`].
     pub async fn breakdown_of_owner(
         &self,
         owner: Principal,
-        tag: Option<SearchTag>,
+        group: LinkGroup,
         by: Dimension,
         wanted: WantedBreakdown,
     ) -> Result<Breakdown, LinkError> {
-        let _turn = self.turn_for_tag(owner, tag.is_some()).await?;
-        let query = self.query(of_owner(owner, tag), by, wanted);
+        let _turn = self.turn_for_group(owner, &group).await?;
+        let query = self.query(of_owner(owner, group), by, wanted);
         Ok(self.details.breakdown(&query).await?)
     }
 
@@ -125,11 +125,11 @@ impl LinkService {
     pub async fn breakdowns_of_owner(
         &self,
         owner: Principal,
-        tag: Option<SearchTag>,
+        group: LinkGroup,
         wanted: WantedBreakdown,
     ) -> Result<Vec<Breakdown>, LinkError> {
-        let _turn = self.turn_for_tag(owner, tag.is_some()).await?;
-        self.by_each_dimension(of_owner(owner, tag), wanted).await
+        let _turn = self.turn_for_group(owner, &group).await?;
+        self.by_each_dimension(of_owner(owner, group), wanted).await
     }
 
     async fn by_each_dimension(
@@ -166,10 +166,11 @@ impl LinkService {
     }
 }
 
-/// Breakdowns of all links of an owner, or of the links with a tag.
-fn of_owner(owner: Principal, tag: Option<SearchTag>) -> ClicksOf {
-    match tag {
-        Some(tag) => ClicksOf::Tagged(owner.user, tag),
-        None => ClicksOf::Owner(owner.user),
+/// Breakdowns of all links of an owner, or of a group of them.
+fn of_owner(owner: Principal, group: LinkGroup) -> ClicksOf {
+    if group.is_all() {
+        ClicksOf::Owner(owner.user)
+    } else {
+        ClicksOf::Group(owner.user, group)
     }
 }

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::{LinkError, LinkService};
-use crate::domain::{DomainHost, DomainId, Hosts, LinkRequest, Principal};
-use crate::store::StoreError;
+use crate::domain::{
+    DomainHost, DomainId, Hosts, InvalidSearch, LinkGroup, LinkRequest, Principal, SearchTag,
+};
+use crate::store::{Change, StoreError};
 
 impl LinkService {
     /// Reads all hosts from the database.
@@ -19,6 +21,16 @@ impl LinkService {
         Ok(())
     }
 
+    /// Announces changes of hosts, which this instance then knows.
+    ///
+    /// # Errors
+    /// [`StoreError`]: they are announced, and this instance reads them later.
+    pub async fn announce_hosts(&self, changes: &[Change]) -> Result<(), StoreError> {
+        let read = self.reload_hosts().await;
+        self.announce_all(changes).await;
+        read
+    }
+
     /// The number of a host that somebody names; `None` if there is no such host.
     #[must_use]
     pub fn domain_named(&self, raw: &str) -> Option<DomainId> {
@@ -28,6 +40,33 @@ impl LinkService {
         }
         let hosts = self.hosts.current.get();
         hosts.named(host.name().as_bytes()).map(|host| host.id)
+    }
+
+    /// The hosts beside the service's own that an account may make links on, as they were given.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn hosts_of(&self, owner: Principal) -> Result<Vec<String>, StoreError> {
+        if self.hosts.current.get().is_empty() {
+            return Ok(Vec::new());
+        }
+        self.store.domains_of(owner).await
+    }
+
+    /// The links that a tag and a host name, each of which may be missing.
+    ///
+    /// # Errors
+    /// [`InvalidSearch`].
+    pub fn group(
+        &self,
+        tag: Option<&str>,
+        domain: Option<&str>,
+    ) -> Result<LinkGroup, InvalidSearch> {
+        let named = |raw| self.domain_named(raw).ok_or(InvalidSearch::Domain);
+        Ok(LinkGroup {
+            tag: tag.map(SearchTag::parse).transpose()?,
+            domain: domain.map(named).transpose()?,
+        })
     }
 
     /// A request for a link with its codes at the host that it names, if its owner may use that host.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
-use crate::domain::{Clock, InvalidProperty, OwnHost, Principal, ShortCode};
+use crate::domain::{Clock, InvalidProperty, LinkGroup, OwnHost, Principal, ShortCode};
 use crate::limits::{
     AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
 };
@@ -199,8 +199,12 @@ pub enum LinkError {
 
 impl LinkService {
     /// The turn of an owner for work on all links with a tag, which may be very many; `None` without a tag.
-    async fn turn_for_tag(&self, owner: Principal, has_tag: bool) -> Result<Option<Turn>, TooMany> {
-        if !has_tag {
+    async fn turn_for_group(
+        &self,
+        owner: Principal,
+        group: &LinkGroup,
+    ) -> Result<Option<Turn>, TooMany> {
+        if group.is_all() {
             return Ok(None);
         }
         self.searches.turn(owner.user).await.map(Some)

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{CountedLink, LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{
-    Click, Interval, LinkId, Principal, SearchTag, SeriesRange, ShortCode, Tally, Timestamp, UserId,
+    Click, Interval, LinkGroup, LinkId, Principal, SeriesRange, ShortCode, Tally, Timestamp, UserId,
 };
 use crate::store::{OwnerSeries, ToCount};
 
@@ -139,7 +139,7 @@ impl LinkService {
         Ok(Some((counted, ComparedSeries::of(range, &tallies, as_of))))
     }
 
-    /// The series of all links of an owner, or of the links with a tag: an account has one such request at a time. It is empty
+    /// The series of all links of an owner, or of a group of them: an account has one such request at a time. It is empty
     /// if the owner's account is deleted.
     ///
     /// # Errors
@@ -147,15 +147,15 @@ impl LinkService {
     pub async fn series_of_owner(
         &self,
         owner: Principal,
-        tag: Option<&SearchTag>,
+        group: &LinkGroup,
         range: &SeriesRange,
     ) -> Result<Series, LinkError> {
-        let _turn = self.turn_for_tag(owner, tag.is_some()).await?;
+        let _turn = self.turn_for_group(owner, group).await?;
         let counting = self.counts.begin();
         let intervals = range.intervals();
-        let read = counting.series_of_owner(owner, tag, intervals.clone());
+        let read = counting.series_of_owner(owner, group, intervals.clone());
         let clicks = read.await?;
-        let bots = self.bots_of_owner(owner, tag, intervals).await?;
+        let bots = self.bots_of_owner(owner, group, intervals).await?;
         Ok(Series::of(range, &tallies(clicks, &bots)))
     }
 
@@ -166,25 +166,29 @@ impl LinkService {
     pub async fn compared_series_of_owner(
         &self,
         owner: Principal,
-        tag: Option<&SearchTag>,
+        group: &LinkGroup,
         range: &SeriesRange,
     ) -> Result<ComparedSeries, LinkError> {
-        let _turn = self.turn_for_tag(owner, tag.is_some()).await?;
+        let _turn = self.turn_for_group(owner, group).await?;
         let counting = self.counts.begin();
         let intervals = ComparedSeries::intervals(range);
-        let read = counting.series_of_owner_or_written(owner, tag, intervals.clone());
+        let read = counting.series_of_owner_or_written(owner, group, intervals.clone());
         let AsOf { value, as_of } = read.await?;
-        let bots = self.bots_of_owner(owner, tag, intervals).await?;
+        let bots = self.bots_of_owner(owner, group, intervals).await?;
         Ok(ComparedSeries::of(range, &tallies(value, &bots), as_of))
     }
 
     async fn bots_of_owner(
         &self,
         owner: Principal,
-        tag: Option<&SearchTag>,
+        group: &LinkGroup,
         range: Range<Interval>,
     ) -> Result<BTreeMap<Interval, u64>, LinkError> {
-        let wanted = OwnerSeries { owner, tag, range };
+        let wanted = OwnerSeries {
+            owner,
+            links: group,
+            range,
+        };
         let bots = self.details.bots_of_owner(&wanted).await?;
         Ok(bots.into_iter().collect())
     }

@@ -19,7 +19,7 @@ use crate::clicks::{
     ClicksBeforeLimit, Delivery, Flusher, Grants, JournalDeadline, LinkChanges, MemoryOnly,
     Recorders, RedisSink, Sinks,
 };
-use crate::compat::Services;
+use crate::compat::{self, Services};
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::{Clock, CurrentBlocklist, Location, OwnHost};
 use crate::http::paths;
@@ -307,7 +307,7 @@ impl App {
         Services {
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
-            site: base_url.into(),
+            site: compat::Site::new(base_url, self.links.hosts.current.clone()),
         }
     }
 

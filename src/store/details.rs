@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use metrics::counter;
 
 use super::{OwnerSeries, StoreError};
-use crate::domain::{Dimension, Filter, Interval, LinkId, SearchTag, UserId};
+use crate::domain::{Dimension, Filter, Interval, LinkGroup, LinkId, UserId};
 use crate::telemetry::metrics::CLASSES_UNKNOWN;
 
 /// Referrers that a link has room for in one day (UTC); further ones are [`Dimension::OTHER`].
@@ -34,8 +34,8 @@ pub enum ClicksOf {
     Link(LinkId),
     /// Those of all links of an account.
     Owner(UserId),
-    /// Those of the account's links with a tag. Each link is read, so it takes longer the more there are.
-    Tagged(UserId, SearchTag),
+    /// Those of a group of the account's links. Each link is read, so it takes longer the more there are.
+    Group(UserId, LinkGroup),
 }
 
 /// What is asked of a breakdown.

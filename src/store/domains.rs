@@ -2,6 +2,8 @@
 //!
 //! A trigger tells every instance of a change through the outbox.
 
+use std::collections::HashMap;
+
 use super::administration::note;
 use super::connection::Connection;
 use super::outbox::newest_changes;
@@ -73,11 +75,7 @@ impl Store {
             "SELECT domain_id, email FROM domain_owners JOIN users ON users.id = user_id ORDER BY email",
         );
         let owners = self.engine.read(find).await?;
-        let mut of_domains = std::collections::HashMap::<DomainId, Vec<String>>::new();
-        for row in &owners {
-            let of_domain = of_domains.entry(row.get("domain_id")?).or_default();
-            of_domain.push(row.get("email")?);
-        }
+        let mut of_domains = owners_of(&owners)?;
         for domain in &mut domains {
             if let Some(owners) = &mut domain.owners {
                 *owners = of_domains.remove(&domain.id).unwrap_or_default();
@@ -346,8 +344,18 @@ async fn whole(connection: &mut Connection<'_>, row: &Row) -> Result<Domain, Sto
     Ok(domain)
 }
 
+/// The owners of each host, of rows with both.
+pub(super) fn owners_of(rows: &[Row]) -> Result<HashMap<DomainId, Vec<String>>, StoreError> {
+    let mut of_domains = HashMap::<_, Vec<_>>::new();
+    for row in rows {
+        let of_domain = of_domains.entry(row.get("domain_id")?).or_default();
+        of_domain.push(row.get("email")?);
+    }
+    Ok(of_domains)
+}
+
 /// A row without files and owners.
-fn domain(row: &Row) -> Result<Domain, StoreError> {
+pub(super) fn domain(row: &Row) -> Result<Domain, StoreError> {
     let for_all: bool = row.get("for_all")?;
     Ok(Domain {
         id: row.get("id")?,

@@ -35,6 +35,7 @@ mod deleted_accounts;
 mod deleting;
 mod detail_room;
 mod details;
+mod domain_list;
 mod domains;
 mod editing;
 mod engine;

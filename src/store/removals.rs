@@ -2,6 +2,7 @@
 
 use super::administration::note;
 use super::connection::Connection;
+use super::domain_list::with_host;
 use super::removal_steps::set_covered;
 use super::sql::{Query, Row, query};
 use super::{Actor, Change, Store, StoreError};
@@ -208,7 +209,11 @@ async fn removed(
     }
     let links: Vec<_> = link.map(LinkId::number).into_iter().collect();
     let changes = set_covered(connection, id, &links, &[]).await?;
-    let detail = format!("{kind} {value}: {}", new.reason.as_str());
+    let shown = match &target {
+        RemovalTarget::Link(code) => with_host(connection, code).await?,
+        _ => value,
+    };
+    let detail = format!("{kind} {shown}: {}", new.reason.as_str());
     note(connection, new.by, new.at, "remove", &subject(id), &detail).await?;
     let removal = noted(connection, id).await?;
     Ok(Removed::Done(Box::new(removal), changes))
@@ -299,7 +304,12 @@ async fn revoked(
         "user" => unban(connection, id).await?,
         _ => {}
     }
-    let detail = format!("{kind} {value}");
+    let code = ShortCode::from_key(&value).filter(|_| kind == "link");
+    let shown = match code {
+        Some(code) => with_host(connection, &code).await?,
+        None => value,
+    };
+    let detail = format!("{kind} {shown}");
     note(connection, by, at, "revoke", &subject(id), &detail).await?;
     Ok(Some((noted(connection, id).await?, changes)))
 }

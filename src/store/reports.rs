@@ -1,6 +1,7 @@
 //! Reports of links by visitors.
 
 use super::administration::note;
+use super::domain_list::with_host;
 use super::sql::{Row, query};
 use super::{Actor, Store, StoreError};
 use crate::domain::{Newest, NewestWanted, Reason, Report, ShortCode, Timestamp};
@@ -100,6 +101,7 @@ impl Store {
             };
             let code: ShortCode = row.get("short_code")?;
             let reason: String = row.get("reason")?;
+            let code = with_host(connection, &code).await?;
             note(
                 connection,
                 by,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use async_trait::async_trait;
 
 use super::{CountSnapshot, FlushMark, FlushesSeen, StoreError};
-use crate::domain::{Interval, LinkId, Principal, SearchTag};
+use crate::domain::{Interval, LinkGroup, LinkId, Principal};
 
 /// The series of a link and its count, from one snapshot of the database.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +28,8 @@ pub struct SeriesSnapshot {
 pub struct OwnerSeries<'a> {
     /// The owner.
     pub owner: Principal,
-    /// Only links with this tag.
-    pub tag: Option<&'a SearchTag>,
+    /// Only these links.
+    pub links: &'a LinkGroup,
     /// The intervals.
     pub range: Range<Interval>,
 }
@@ -39,7 +39,7 @@ pub struct OwnerSeries<'a> {
 pub struct OwnerSnapshot {
     /// Clicks by interval, in no order; an interval may come several times.
     pub points: Vec<(Interval, u64)>,
-    /// Those of the links asked about that are the owner's, with the tag.
+    /// Those of the links asked about that are the owner's, and wanted.
     pub owned: HashSet<LinkId>,
     /// The data sets of the ledger.
     pub data_sets: Vec<WrittenBack>,
@@ -88,8 +88,8 @@ pub trait Series: Send + Sync {
     ) -> Result<SeriesSnapshot, StoreError>;
 
     /// The clicks of all links of an owner by interval, as [`Series::series`] reads those of one; and which of the links
-    /// `asked` about are among them. No points of an owner whose account is gone or has another key. With a tag
-    /// the work grows with the links.
+    /// `asked` about are among them. No points of an owner whose account is gone or has another key. Of a group
+    /// of links the work grows with the links.
     async fn owner_series(
         &self,
         wanted: &OwnerSeries<'_>,

@@ -14,7 +14,7 @@ use super::clicks::{ClicksPage, ClicksQuery, ClicksView};
 use super::link_list::LinkRow;
 use super::page::{Frame, Site, grouped, minute, own_page_as_of};
 use super::session::SignedIn;
-use crate::domain::{LinkFilter, LinkOrder, SearchTag};
+use crate::domain::{LinkFilter, LinkGroup, LinkOrder};
 use crate::http::{ApiError, QueryOf, clicks_csv, with_clicks_as_of};
 use crate::links::{LinkService, Listing, WantedBreakdown};
 
@@ -28,6 +28,10 @@ const PATH: &str = "/app/all";
 struct AllLinksPage<'a> {
     frame: Frame<'a>,
     tag: &'a str,
+    /// The host to which the page is narrowed, and the hosts that may be chosen.
+    domain: &'a str,
+    own_host: &'a str,
+    hosts: Vec<String>,
     /// The requested range, which a change of the tag keeps.
     given: &'a [(&'static str, String)],
     /// The moment of the click counts, if they are not exact.
@@ -44,18 +48,28 @@ struct Ending {
     ends: String,
 }
 
-/// The tag to which the page is narrowed.
+/// The tag and the host to which the page is narrowed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct TagQuery {
+pub(super) struct GroupQuery {
     tag: String,
+    domain: String,
 }
 
-impl TagQuery {
-    fn parse(&self) -> Result<Option<SearchTag>, ApiError> {
-        let tag = Some(self.tag.as_str()).filter(|tag| !tag.is_empty());
-        let tag = tag.map(SearchTag::parse).transpose();
-        tag.map_err(|error| ApiError::invalid(error.to_string()))
+impl GroupQuery {
+    fn parse(&self, links: &LinkService) -> Result<LinkGroup, ApiError> {
+        fn filled(raw: &str) -> Option<&str> {
+            Some(raw).filter(|raw| !raw.is_empty())
+        }
+        let group = links.group(filled(&self.tag), filled(&self.domain));
+        group.map_err(|error| ApiError::invalid(error.to_string()))
+    }
+
+    /// What is given, as parameters.
+    fn given(&self) -> Vec<(&'static str, String)> {
+        let all = [("tag", &self.tag), ("domain", &self.domain)];
+        let given = all.into_iter().filter(|(_, value)| !value.is_empty());
+        given.map(|(name, value)| (name, value.clone())).collect()
     }
 }
 
@@ -63,24 +77,25 @@ pub(super) async fn show(
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
     signed_in: SignedIn,
-    QueryOf(tag): QueryOf<TagQuery>,
+    QueryOf(group): QueryOf<GroupQuery>,
     QueryOf(query): QueryOf<ClicksQuery>,
 ) -> Result<Response, ApiError> {
     let asked = query.asked(links.clock.now(), signed_in.headers());
-    let of_tag = tag.parse()?;
+    let wanted_links = group.parse(&links)?;
     let owner = signed_in.principal;
-    let clicks = links.compared_series_of_owner(owner, of_tag.as_ref(), &asked.range);
+    let clicks = links.compared_series_of_owner(owner, &wanted_links, &asked.range);
     let clicks = clicks.await?;
     let mut found = Vec::new();
     if site.keeps_classes() {
-        let of_tag = of_tag.clone();
+        let wanted_links = wanted_links.clone();
         found = links
-            .breakdowns_of_owner(owner, of_tag, wanted(&asked))
+            .breakdowns_of_owner(owner, wanted_links, wanted(&asked))
             .await?;
     }
     let listing = Listing {
         filter: LinkFilter {
-            tag: of_tag,
+            tag: wanted_links.tag,
+            domain: wanted_links.domain,
             ..LinkFilter::default()
         },
         order: LinkOrder::MostClicks,
@@ -106,14 +121,17 @@ pub(super) async fn show(
         .map_or(StatusCode::OK, ApiError::status);
     let place = ClicksPage {
         path: PATH.to_owned(),
-        tag: tag.tag.clone(),
+        narrowed: group.given(),
     };
     let mut series = ClicksView::new(&place, &asked, &clicks);
     series.imported = imported(&found);
-    series.live = live_path(&asked.given, &tag.tag);
+    series.live = live_path(&asked.given, &group);
     let page = AllLinksPage {
         frame: Frame::own(&site, signed_in.owner()),
-        tag: &tag.tag,
+        tag: &group.tag,
+        hosts: links.hosts_of(owner).await?,
+        domain: &group.domain,
+        own_host: site.own_host(),
         given: &asked.given,
         as_of: as_of.map(minute),
         series,
@@ -125,11 +143,10 @@ pub(super) async fn show(
 }
 
 /// The address at which the clicks of the requested range can be read again. A range without an end grows with the time.
-fn live_path(given: &[(&'static str, String)], tag: &str) -> String {
-    let given = given.iter().map(|(name, value)| (*name, value.as_str()));
-    let tag = Some(("tag", tag)).filter(|(_, tag)| !tag.is_empty());
+fn live_path(given: &[(&'static str, String)], group: &GroupQuery) -> String {
     let query = Serializer::new(String::new())
-        .extend_pairs(given.chain(tag))
+        .extend_pairs(given)
+        .extend_pairs(group.given())
         .finish();
     format!("{PATH}/count?{query}")
 }
@@ -138,16 +155,16 @@ fn live_path(given: &[(&'static str, String)], tag: &str) -> String {
 pub(super) async fn count(
     State(links): State<Arc<LinkService>>,
     signed_in: SignedIn,
-    QueryOf(tag): QueryOf<TagQuery>,
+    QueryOf(group): QueryOf<GroupQuery>,
     QueryOf(query): QueryOf<ClicksQuery>,
 ) -> Result<String, ApiError> {
     let (range, fault) = query.range(links.clock.now(), signed_in.headers());
     if let Some(fault) = fault {
         return Err(fault);
     }
-    let of_tag = tag.parse()?;
+    let group = group.parse(&links)?;
     let owner = signed_in.principal;
-    let series = links.series_of_owner(owner, of_tag.as_ref(), &range);
+    let series = links.series_of_owner(owner, &group, &range);
     Ok(grouped(series.await?.sum().clicks))
 }
 
@@ -155,19 +172,19 @@ pub(super) async fn count(
 pub(super) async fn export(
     State(links): State<Arc<LinkService>>,
     signed_in: SignedIn,
-    QueryOf(tag): QueryOf<TagQuery>,
+    QueryOf(group): QueryOf<GroupQuery>,
     QueryOf(query): QueryOf<ClicksQuery>,
 ) -> Result<Response, ApiError> {
     let (range, fault) = query.range(links.clock.now(), signed_in.headers());
     if let Some(fault) = fault {
         return Err(fault);
     }
-    let tag = tag.parse()?;
+    let group = group.parse(&links)?;
     let owner = signed_in.principal;
-    let clicks = links.compared_series_of_owner(owner, tag.as_ref(), &range);
+    let clicks = links.compared_series_of_owner(owner, &group, &range);
     let clicks = clicks.await?;
     let wanted = WantedBreakdown::all(&range);
-    let breakdowns = links.breakdowns_of_owner(owner, tag, wanted).await?;
+    let breakdowns = links.breakdowns_of_owner(owner, group, wanted).await?;
     let csv = clicks_csv("clicks", &range, &clicks.series, &breakdowns, None)?;
     Ok(with_clicks_as_of(csv, clicks.as_of))
 }

@@ -63,19 +63,19 @@ impl ClicksRequest {
 /// The address of a page with clicks.
 pub(super) struct ClicksPage {
     pub(super) path: String,
-    /// The tag to which the page is narrowed; empty without a tag.
-    pub(super) tag: String,
+    /// The tag and the host to which the page is narrowed, as parameters.
+    pub(super) narrowed: Vec<(&'static str, String)>,
 }
 
 impl ClicksPage {
     /// The parameters besides the range.
     pub(super) fn kept(&self, filters: &[Filter]) -> Vec<(&'static str, String)> {
-        let tag = Some(("tag", self.tag.clone())).filter(|(_, tag)| !tag.is_empty());
+        let narrowed = self.narrowed.iter().cloned();
         let filters = filters.iter().map(|(dimension, value)| {
             let value = value.clone().unwrap_or_default();
             (dimension.as_str(), value)
         });
-        tag.into_iter().chain(filters).collect()
+        narrowed.chain(filters).collect()
     }
 }
 
@@ -270,12 +270,12 @@ impl ClicksView {
             ("from", &range.from().to_string()),
             ("to", &range.to().to_string()),
             ("tz", zone.name()),
-            ("tag", &place.tag),
         ] {
             if !value.is_empty() {
                 query.append_pair(name, value);
             }
         }
+        query.extend_pairs(&place.narrowed);
         // A form that is refused keeps what was entered.
         let entered = |name: &str| {
             let mut given = asked.given.iter().filter(|_| fault.is_some());

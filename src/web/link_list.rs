@@ -5,10 +5,10 @@ use url::form_urlencoded::Serializer;
 
 use super::page::{Site, grouped, minute, number_of};
 use crate::domain::{
-    InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText, Timestamp, Title,
+    InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchText, Timestamp, Title,
 };
 use crate::http::{ApiError, cursor, parse_cursor};
-use crate::links::{ListedLink, Listing};
+use crate::links::{LinkService, ListedLink, Listing};
 use crate::store::Position;
 
 /// Links on a page.
@@ -24,6 +24,7 @@ pub(super) struct ListQuery {
     pub(super) q: String,
     pub(super) tag: String,
     pub(super) status: String,
+    pub(super) domain: String,
     pub(super) sort: String,
     pub(super) cursor: String,
     /// What was done just now, said above the list.
@@ -33,19 +34,19 @@ pub(super) struct ListQuery {
 }
 
 impl ListQuery {
-    pub(super) fn listing(&self) -> Result<Listing, ApiError> {
+    pub(super) fn listing(&self, links: &LinkService) -> Result<Listing, ApiError> {
         let given = |value: &str| (!value.is_empty()).then(|| value.to_owned());
         let parsed = || {
             let status = |word: String| LinkStatus::parse(&word).ok_or(InvalidSearch::Status);
             let order = |word: String| LinkOrder::parse(&word);
+            let (tag, domain) = (given(&self.tag), given(&self.domain));
+            let group = links.group(tag.as_deref(), domain.as_deref())?;
             Ok(Listing {
                 filter: LinkFilter {
                     text: SearchText::parse(&self.q)?,
-                    tag: given(&self.tag)
-                        .map(|tag| SearchTag::parse(&tag))
-                        .transpose()?,
+                    tag: group.tag,
                     status: given(&self.status).map(status).transpose()?,
-                    domain: None,
+                    domain: group.domain,
                 },
                 order: given(&self.sort)
                     .map(order)
@@ -67,7 +68,7 @@ impl ListQuery {
     }
 
     pub(super) fn is_plain(&self) -> bool {
-        self.q.is_empty() && self.tag.is_empty() && self.status.is_empty()
+        self.q.is_empty() && self.tag.is_empty() && self.status.is_empty() && self.domain.is_empty()
     }
 
     /// The address of the list's page that begins at a position.
@@ -129,6 +130,7 @@ impl ListQuery {
             ("q", self.q.as_str()),
             ("tag", &self.tag),
             ("status", &self.status),
+            ("domain", &self.domain),
             ("sort", &self.sort),
             ("cursor", &self.cursor),
             ("done", done),
@@ -148,6 +150,7 @@ impl ListQuery {
                 "q" => &mut query.q,
                 "tag" => &mut query.tag,
                 "status" => &mut query.status,
+                "domain" => &mut query.domain,
                 "sort" => &mut query.sort,
                 "cursor" => &mut query.cursor,
                 _ => continue,

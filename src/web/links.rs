@@ -33,6 +33,9 @@ struct LinksPage<'a> {
     form: LinkForm,
     fault: Option<String>,
     selection: &'a Selection,
+    /// The service's own host, and the others that the account may use.
+    own_host: &'a str,
+    hosts: Vec<String>,
 }
 
 /// A refused change of several links; empty without a refusal.
@@ -97,7 +100,7 @@ async fn listed(
     selection: &Selection,
 ) -> Result<Response, ApiError> {
     let asked = query
-        .listing()
+        .listing(links)
         .and_then(|listing| Ok((query.after(listing.order)?, listing)));
     let mut status = StatusCode::OK;
     let (mut rows, mut next, mut searched_to) = (Vec::new(), None, None);
@@ -125,6 +128,8 @@ async fn listed(
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
         query,
+        own_host: site.own_host(),
+        hosts: links.hosts_of(signed_in.principal).await?,
         rows,
         next,
         searched_to,
@@ -172,15 +177,14 @@ async fn new_page(
 ) -> Result<Response, ApiError> {
     let owner = signed_in.owner();
     let least = links.shortest_code(owner.is_admin);
-    let hosts = links.store.domains_of(signed_in.principal).await?;
-    let base = site.base_url();
+    let hosts = links.hosts_of(signed_in.principal).await?;
     let page = NewLinkPage {
         frame: Frame::own(site, owner),
         csrf: owner.csrf,
         form,
         code_hint: format!("{least} to 64 characters of A–Z a–z 0–9 - _; empty: a random code"),
         code_rules: format!("minlength={least} maxlength=64 spellcheck=false autocapitalize=none"),
-        own_host: base.split_once("://").map_or(base, |(_, host)| host),
+        own_host: site.own_host(),
         hosts,
     };
     match refusal {

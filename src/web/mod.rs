@@ -124,7 +124,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             "/app/account/sessions/{id}/end",
             get(questions::end_session).post(account::end_session),
         )
-        .merge(administration())
+        .merge(administration(link_form()))
         .route("/app/all", get(all_links::show))
         .route("/app/all/count", get(all_links::count))
         .route("/app/all/export", get(all_links::export))
@@ -193,8 +193,8 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .with_state(state)
 }
 
-/// Pages for administrators.
-fn administration() -> Router<WebState> {
+/// The pages of administrators; a form of a host may be as large as one of a link.
+fn administration(form: Extension<BodyLimits>) -> Router<WebState> {
     Router::new()
         .route("/app/admin", get(admin::removals::show))
         .route("/app/admin/accounts", get(admin::accounts::show))
@@ -203,6 +203,22 @@ fn administration() -> Router<WebState> {
             post(admin::accounts::revoke_ban),
         )
         .route("/app/admin/audit", get(admin::audit::show))
+        .route(
+            "/app/admin/domains",
+            get(admin::domains::show)
+                .post(admin::domains::add)
+                .layer(form),
+        )
+        .route(
+            "/app/admin/domains/{host}",
+            get(admin::domains::show_one)
+                .post(admin::domains::edit)
+                .layer(form),
+        )
+        .route(
+            "/app/admin/domains/{host}/delete",
+            get(admin::domains::ask).post(admin::domains::delete),
+        )
         .route("/app/admin/links", get(admin::links::show))
         .route("/app/admin/removals", post(admin::removals::make))
         .route("/app/admin/removals/ask", post(admin::removals::ask))

@@ -164,7 +164,7 @@ impl Page {
         }
         let place = ClicksPage {
             path: format!("/app/links/{}", shown.link.code.in_path()),
-            tag: String::new(),
+            narrowed: Vec::new(),
         };
         let mut series = ClicksView::new(&place, asked, &clicks);
         series.imported = imported(&breakdowns);

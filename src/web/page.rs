@@ -64,6 +64,12 @@ impl Site {
         &self.0.base_url
     }
 
+    /// The service's own host, as people see it.
+    pub(super) fn own_host(&self) -> &str {
+        let base = self.base_url();
+        base.split_once("://").map_or(base, |(_, host)| host)
+    }
+
     /// Whether anything is kept of visitors.
     pub(super) fn keeps_classes(&self) -> bool {
         self.0.keeps_classes

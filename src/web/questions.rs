@@ -15,7 +15,7 @@ use super::selected_links::{AT_ONCE, check_number};
 use super::session::SignedIn;
 use crate::abuse::Abuse;
 use crate::accounts::Accounts;
-use crate::domain::{RangeQuery, SeriesRange, Timestamp, Title};
+use crate::domain::{LinkGroup, RangeQuery, SeriesRange, Timestamp, Title};
 use crate::http::paths::parse_placed_code;
 use crate::http::{ApiError, PathCode};
 use crate::links::{CountedLink, LinkService};
@@ -278,7 +278,9 @@ pub(super) async fn ask_for_account(
     };
     let always = SeriesRange::parse(always, links.clock.now())
         .map_err(|error| ApiError::internal(&error.to_string()))?;
-    let clicks = links.compared_series_of_owner(owner, None, &always).await?;
+    let clicks = links
+        .compared_series_of_owner(owner, &LinkGroup::ALL, &always)
+        .await?;
     let (count, as_of) = (number_of(count, "link"), clicks.as_of);
     let clicks = number_of(clicks.series.sum().clicks, "click");
     let question = Question {

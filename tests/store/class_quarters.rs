@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shunt::domain::{
-    ClickClass, Clock, Dimension, Interval, LinkId, Principal, SystemClock, TokenKey,
+    ClickClass, Clock, Dimension, Interval, LinkGroup, LinkId, Principal, SystemClock, TokenKey,
 };
 use shunt::store::{ClicksOf, MAX_REFERRERS_OF_OWNER, OwnerSeries, Store};
 
@@ -195,7 +195,7 @@ both_stores! {
         let (code, gone) = link(&store, owner).await;
         let (_, stays) = link(&store, owner).await;
         click(&store, &[gone, stays], &[3, 40], 1).await;
-        let wanted = OwnerSeries { owner, tag: None, range: Interval::FIRST..Interval::LAST };
+        let wanted = OwnerSeries { owner, links: &LinkGroup::ALL, range: Interval::FIRST..Interval::LAST };
         let bots = async |of_quarter| {
             let mut found = store.details.bots_of_owner(&wanted).await.unwrap();
             found.sort_unstable();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shunt::domain::{ClickClass, Dimension, Interval, LinkId, SearchTag, UserId};
+use shunt::domain::{ClickClass, Dimension, Interval, LinkGroup, LinkId, SearchTag, UserId};
 use shunt::store::FlushMark::{Nothing, UpTo, Whole};
 use shunt::store::{
     BreakdownQuery, ClickBatch, ClickDetails, ClicksOf, DetailedClicks, FlushId,
@@ -283,7 +283,7 @@ both_stores! {
         } else {
             "INSERT INTO link_tags (link_id, tag, owner_id, created_at) SELECT id, 'spring', owner_id, now_micros() FROM links ORDER BY id LIMIT 1"
         }).await;
-        let of_tag = |owner: UserId, tag: &str| query(ClicksOf::Tagged(owner, SearchTag::parse(tag).unwrap()), Dimension::Country);
+        let of_tag = |owner: UserId, tag: &str| query(ClicksOf::Group(owner, LinkGroup { tag: Some(SearchTag::parse(tag).unwrap()), domain: None }), Dimension::Country);
         assert_eq!(breakdown(&store, &of_tag(owner.user, "spring")).await, [row("DE", 3, 3)]);
         assert_eq!(breakdown(&store, &of_tag(owner.user, "autumn")).await, []);
     }

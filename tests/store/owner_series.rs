@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use shunt::domain::{
-    Clock, Interval, LinkId, LinkProperties, Principal, SearchTag, ShortCode, SystemClock, Tags,
-    TokenKey,
+    Clock, Interval, LinkGroup, LinkId, LinkProperties, Principal, SearchTag, ShortCode,
+    SystemClock, Tags, TokenKey,
 };
 use shunt::store::FlushMark::{Nothing, Whole};
 use shunt::store::{
@@ -22,7 +22,7 @@ const NOON: i64 = 2_000_000;
 fn all(owner: Principal) -> OwnerSeries<'static> {
     OwnerSeries {
         owner,
-        tag: None,
+        links: &LinkGroup::ALL,
         range: Interval::FIRST..Interval::LAST,
     }
 }
@@ -182,7 +182,8 @@ both_stores! {
         store.clicks.append(&batch, None).await.unwrap();
         assert_eq!(points(&store, &all(ada)).await, [(NOON, 8), (NOON + 1, 300), (NOON + 2, 30)]);
         let tag = SearchTag::parse("spring").unwrap();
-        let spring = OwnerSeries { tag: Some(&tag), ..all(ada) };
+        let tagged = LinkGroup { tag: Some(tag), domain: None };
+        let spring = OwnerSeries { links: &tagged, ..all(ada) };
         assert_eq!(points(&store, &spring).await, [(NOON, 2), (NOON + 1, 200), (NOON + 2, 20)]);
         let part = OwnerSeries { range: Interval::from_number(NOON + 1)..Interval::from_number(NOON + 2), ..all(ada) };
         assert_eq!(points(&store, &part).await, [(NOON + 1, 300)]);

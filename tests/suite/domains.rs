@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use super::abuse::{account, admin, becomes, id_of, remove};
 use crate::cli::support::{run, shunt};
+use crate::suite::web::admin::administrator;
+use crate::suite::web::browser::Browser;
 use crate::support::{App, Mode, Response, both_modes, eventually, raw};
 
 const TARGET: &str = "https://example.org/";
@@ -267,6 +269,133 @@ both_modes! {
         becomes(app, "evil", 302).await;
         let unknown = remove(app, &admin, "link", "unknown.test/evil", 410).await;
         assert_eq!(unknown.status, 422);
+    }
+
+    async fn clicks_are_summed_by_host(app) {
+        open(app, "go.test").await;
+        let token = app.register().await;
+        for (host, code, tags) in [("go.test", "first", "a"), ("go.test", "second", "b"), ("", "first", "a")] {
+            let link = json!({"target_url": TARGET, "custom_code": code, "domain": host, "tags": [tags]});
+            assert_eq!(send(app, Method::POST, &token, "/urls/shorten", &link).await.status, 200);
+        }
+        let chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36";
+        let visit = async |host: &str, path: &str| {
+            let request = app.request(Method::GET, path).header("host", host);
+            assert_eq!(Response::of(request.header("user-agent", chrome)).await.status, 302);
+        };
+        for path in ["/first", "/first", "/second"] {
+            visit("go.test", path).await;
+        }
+        visit("own.test", "/first").await;
+        // Exact at once, before anything is written back.
+        let series = async |query: &str| {
+            let path = format!("/urls/my/series?interval=day&{query}");
+            let series = app.get_as(&token, &path).await;
+            assert_eq!(series.status, 200, "{series:?}");
+            series.json()["clicks"].as_u64().unwrap()
+        };
+        let sums = [
+            ("", 4), ("domain=GO.test.", 3), ("domain=127.0.0.1", 1), ("domain=go.test&tag=a", 2), ("tag=a", 3), ("domain=127.0.0.1&tag=b", 0),
+        ];
+        for (query, clicks) in sums {
+            assert_eq!(series(query).await, clicks, "{query}");
+        }
+        let breakdown = async |query: &str| {
+            let path = format!("/urls/my/breakdown?by=browser&{query}");
+            app.get_as(&token, &path).await.json()["clicks"].as_u64().unwrap()
+        };
+        eventually("all clicks have their classes", async || breakdown("").await == 4).await;
+        for (query, clicks) in sums {
+            assert_eq!(breakdown(query).await, clicks, "{query}");
+            // Now that they are written back.
+            assert_eq!(series(query).await, clicks, "{query}");
+        }
+        let bots = app.get_as(&token, "/urls/my/series?interval=day&domain=go.test").await.json();
+        assert_eq!(bots["people"], 3, "{bots}");
+        for path in ["/urls/my/series", "/urls/my/breakdown"] {
+            let refused = app.get_as(&token, &format!("{path}?domain=unknown.test")).await;
+            refused.is_error(422, "domain: is no host of this service");
+        }
+    }
+
+    async fn pages_of_links_are_narrowed_to_a_host(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        assert!(!browser.get("/app").await.text.contains("name=\"domain\""));
+        open(app, "go.test").await;
+        browser.make(&[("target_url", "https://example.org/there"), ("domain", "go.test")]).await;
+        browser.make(&[("target_url", "https://example.org/here")]).await;
+        for (query, there, here) in [("", true, true), ("?domain=go.test", true, false), ("?domain=127.0.0.1", false, true)] {
+            for path in ["/app", "/app/all"] {
+                let page = browser.get(&format!("{path}{query}")).await;
+                assert_eq!(page.status, 200, "{path}{query}");
+                assert!(page.text.contains("<option selected>go.test</option>") == (query == "?domain=go.test"), "{path}{query}");
+                let has = |part: &str| page.text.contains(part);
+                let shown = (has("example.org/there"), has("example.org/here"));
+                assert_eq!(shown, (there, here), "{path}{query}: {}", page.text);
+            }
+        }
+        assert_eq!(browser.get("/app/all/count?domain=go.test").await.text, "0");
+        assert_eq!(browser.get("/app/all/export?domain=go.test").await.status, 200);
+        assert_eq!(browser.get("/app?domain=unknown.test").await.status, 422);
+    }
+
+    async fn administrators_see_a_code_with_its_host(app) {
+        let admin = open(app, "go.test").await;
+        let token = app.register().await;
+        make(app, &token, "go.test", "evil", "https://there.example/").await;
+        make(app, &token, "", "evil", "https://here.example/").await;
+        for text in ["go.test/evil", "http://GO.test/evil", "https%3A%2F%2Fgo.test%2Fevil%2F"] {
+            let found = app.get_as(&admin, &format!("/admin/links?q={text}")).await.json();
+            let found = found["links"].as_array().unwrap();
+            assert_eq!(found.len(), 1, "{text}: {found:?}");
+            assert_eq!((&found[0]["short_code"], &found[0]["domain"]), (&json!("evil"), &json!("go.test")));
+        }
+        let all = app.get_as(&admin, "/admin/links?q=evil").await.json();
+        assert_eq!(all["links"].as_array().unwrap().len(), 2, "{all}");
+        let report = json!({"short_code": "evil", "reason": "phishing"});
+        let sent = app.request(Method::POST, "/report").json(&report);
+        assert_eq!(Response::of(sent).await.status, 202);
+
+        let mut browser = administrator(app).await;
+        let page = browser.get("/app/admin/links?q=go.test%2Fevil").await.text;
+        for part in ["<strong>go.test/evil</strong>", "/app/admin?kind=link&#38;value=go.test%2Fevil"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let fields = [("kind", "link"), ("value", "go.test/evil"), ("reason", "spam"), ("status", "410")];
+        let asked = browser.send("/app/admin", "/app/admin/removals/ask", &fields).await;
+        assert!(asked.text.contains("Remove link go.test/evil with 0 clicks?"), "{asked:?}");
+        assert_eq!(browser.send("/app/admin", "/app/admin/removals", &fields).await.status, 303);
+        assert!(browser.get("/app/admin").await.text.contains("go.test/evil"));
+        assert_eq!(leads(app, "go.test", "/evil").await.0, 410);
+        assert_eq!(leads(app, "own.test", "/evil").await.0, 302);
+        let audit = app.get_as(&admin, "/admin/audit").await.text;
+        assert!(audit.contains("link go.test/evil: spam"), "{audit}");
+    }
+
+    async fn ten_thousand_hosts_are_served_and_one_more_is_refused(app) {
+        const OTHERS: &str = "WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 9999)
+            INSERT INTO domains (host, name, root_url, for_all, created_at)
+            SELECT 'h' || n || '.test', 'h' || n || '.test', $1, n > 0, 1800000000000000 FROM counted";
+        let admin = open(app, "go.test").await;
+        app.backend.execute(OTHERS, "https://example.org/root").await;
+        let root = found("https://example.org/root");
+        eventually("all hosts are known", async || leads(app, "h9999.test", "/").await == root).await;
+        let refused = add(app, &admin, &json!({"host": "one-more.test"})).await;
+        refused.is_error(409, "host: there are as many domains as there may be");
+        let started = std::time::Instant::now();
+        let set = json!({"root_url": TARGET});
+        let edited = send(app, Method::PATCH, &admin, "/admin/domains/h5000.test", &set).await;
+        assert_eq!(edited.status, 200, "{edited:?}");
+        eprintln!("a change beside 10,000 hosts: {:?}", started.elapsed());
+        assert_eq!(leads(app, "h5000.test", "/").await, found(TARGET));
+        let token = app.register().await;
+        assert_eq!(make(app, &token, "h5000.test", "spring", TARGET).await.status, 200);
+        assert_eq!(leads(app, "h5000.test", "/spring").await, found(TARGET));
+        let started = std::time::Instant::now();
+        let page = app.get_as(&admin, "/admin/domains").await.json();
+        assert_eq!(page.as_array().unwrap().len(), 10_000);
+        eprintln!("the list of 10,000 hosts: {:?}", started.elapsed());
     }
 
     async fn proxies_may_ask_for_a_host(app) {

@@ -10,8 +10,8 @@ use shunt::cache::LinkCache;
 use shunt::clicks::counts::Counts;
 use shunt::clicks::{FlushOutcome, Flusher, MemoryOnly, PieceSize, RedisSink, recover};
 use shunt::domain::{
-    Click, ClickClass, Clock, Dimension, EmailAddress, Interval, LinkId, LinkProperties, OwnHost,
-    Principal, Shard, ShortCode, SystemClock, TargetUrl, TokenKey,
+    Click, ClickClass, Clock, Dimension, EmailAddress, Interval, LinkGroup, LinkId, LinkProperties,
+    OwnHost, Principal, Shard, ShortCode, SystemClock, TargetUrl, TokenKey,
 };
 use shunt::shared_redis::{Layout, RedisServers, RedisShards};
 use shunt::store::migrations::{self, Schema};
@@ -149,7 +149,9 @@ impl Pipeline {
             let series = series.await.unwrap();
             assert_eq!(series.points, BTreeMap::from([(noon(), clicks)]));
         }
-        let of_owner = counts.begin().series_of_owner(self.owner, None, all);
+        let of_owner = counts
+            .begin()
+            .series_of_owner(self.owner, &LinkGroup::ALL, all);
         assert_eq!(of_owner.await.unwrap(), BTreeMap::from([(noon(), CLICKS)]));
     }
 

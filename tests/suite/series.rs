@@ -11,8 +11,8 @@ use shunt::cache::LinkCache;
 use shunt::clicks::counts::{Counts, LinkSeries};
 use shunt::clicks::{Flusher, MemoryOnly, RedisSink, recover, settle_parked};
 use shunt::domain::{
-    Click, Clock, EmailAddress, Interval, LinkId, LinkProperties, OwnHost, Principal, Shard,
-    ShortCode, SystemClock, TargetUrl, TokenKey,
+    Click, Clock, EmailAddress, Interval, LinkGroup, LinkId, LinkProperties, OwnHost, Principal,
+    Shard, ShortCode, SystemClock, TargetUrl, TokenKey,
 };
 use shunt::shared_redis::{Layout, RedisServers, RedisShard, RedisShards};
 use shunt::store::migrations::{self, Schema};
@@ -137,7 +137,7 @@ impl Pipeline {
 
 async fn of_owner(counts: &Counts, owner: Principal) -> BTreeMap<Interval, u64> {
     let all = Interval::FIRST..Interval::LAST;
-    let series = counts.begin().series_of_owner(owner, None, all);
+    let series = counts.begin().series_of_owner(owner, &LinkGroup::ALL, all);
     series.await.unwrap()
 }
 

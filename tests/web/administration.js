@@ -46,7 +46,7 @@ await step("the removed link says why, and every page of administration has no f
   await guest.getByText("phishing, as reported").waitFor();
   await guest.getByRole("heading", { name: "Dieser Link wurde entfernt" }).waitFor();
   await signIn(seen);
-  const pages = ["", "/reports", "/links", "/accounts", "/audit"].map((name) => [`/app/admin${name}`, `admin${name.replace("/", "-")}`]);
+  const pages = ["", "/reports", "/links", "/accounts", "/domains", "/audit"].map((name) => [`/app/admin${name}`, `admin${name.replace("/", "-")}`]);
   for (const colorScheme of ["light", "dark"]) {
     await seen.emulateMedia({ colorScheme });
     for (const [path, name] of [[`/${reported}`, "removed"], ...pages]) {
@@ -79,6 +79,27 @@ await step("the removal is revoked, an account is banned, and let in again", asy
   await admin.goto(`${base}/app/admin/accounts?q=eve-`);
   await admin.getByRole("button", { name: /^Unban account/ }).first().click();
   await admin.getByText("The account may log in again.").waitFor();
+});
+await step("a domain is added, changed and deleted without JavaScript", async () => {
+  await admin.goto(`${base}/app/admin/domains`);
+  const host = `browser-${Date.now()}.test`;
+  await admin.getByLabel("Host").first().fill(host);
+  await admin.getByLabel("Where / leads").fill(`https://${host}/`);
+  await admin.getByRole("button", { name: "Add", exact: true }).click();
+  await admin.getByText("must not lead back to this host").waitFor();
+  assert.equal(await admin.getByLabel("Host").first().inputValue(), host);
+  await admin.getByLabel("Where / leads").fill("https://example.org/");
+  await admin.getByLabel("Who may make links there").selectOption("all");
+  await admin.getByRole("button", { name: "Add", exact: true }).click();
+  await admin.getByText("Added.").waitFor();
+  await admin.getByRole("link", { name: `Change ${host}` }).click();
+  await admin.getByLabel("Where unknown codes lead").fill("https://example.org/lost");
+  await admin.getByRole("button", { name: "Save" }).click();
+  await admin.getByText("Saved.").waitFor();
+  await admin.getByRole("link", { name: "Delete" }).click();
+  await admin.getByRole("heading", { name: `Delete the domain ${host}?` }).waitFor();
+  await admin.getByRole("button", { name: "Delete" }).click();
+  await admin.getByText("Deleted.").waitFor();
 });
 await close(opened);
 await owner.close();

@@ -141,7 +141,7 @@ if (process.env.ADMIN_EMAIL) {
   await visit("/app/admin/accounts?q=hostile.example");
   assert.equal(await page.locator(".links > li").count(), 20);
   assert.ok(await isolated(), "/app/admin/accounts");
-  for (const list of ["/app/admin", "/app/admin/reports", "/app/admin/links", "/app/admin/audit"]) {
+  for (const list of ["/app/admin", "/app/admin/reports", "/app/admin/links", "/app/admin/domains", "/app/admin/audit"]) {
     let seen = 0;
     for (let path = list; path && seen < 20; seen += 1) {
       await visit(path);

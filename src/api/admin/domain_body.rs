@@ -4,15 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::abuse::Abuse;
-use crate::domain::{
-    Domain, DomainEdit, DomainHost, DomainOwners, EmailAddress, FieldEdit, NamedUser, OwnHost,
-    TargetUrl, WellKnownFile,
-};
+use crate::domain::{Domain, DomainFields, FieldEdit, NamedOwners, TargetUrl, WellKnownFile};
 use crate::http::ApiError;
-
-/// Accounts that may be named as owners of one host.
-const MAX_OWNERS: usize = 1_000;
 
 /// A host beside the service's own, with links of its own.
 #[derive(Serialize, ToSchema)]
@@ -155,81 +148,37 @@ impl NewDomainBody {
 }
 
 impl DomainPatch {
-    /// The change of this host that is asked for.
-    pub(super) async fn edit(
-        self,
-        host: &DomainHost,
-        abuse: &Abuse,
-    ) -> Result<DomainEdit, ApiError> {
-        let owners = match self.owners {
-            None => None,
-            Some(owners) => Some(named(owners, abuse).await?),
-        };
-        Ok(DomainEdit {
-            root: url("root_url", self.root_url, host)?,
-            not_found: url("not_found_url", self.not_found_url, host)?,
-            assetlinks: file("assetlinks", self.assetlinks)?,
-            apple_app_site_association: file(
-                "apple_app_site_association",
-                self.apple_app_site_association,
-            )?,
-            owners,
+    /// What is said of the host.
+    pub(super) fn fields(self) -> Result<DomainFields, ApiError> {
+        Ok(DomainFields {
+            root_url: self.root_url,
+            not_found_url: self.not_found_url,
+            owners: self.owners.map(named).transpose()?,
+            assetlinks: text(self.assetlinks),
+            apple_app_site_association: text(self.apple_app_site_association),
         })
     }
 }
 
-fn url(
-    field: &str,
-    raw: FieldEdit<String>,
-    host: &DomainHost,
-) -> Result<FieldEdit<TargetUrl>, ApiError> {
-    // It may lead to the service's own host, and to another host of it.
-    let nowhere = OwnHost::unknown();
-    raw.parsed(|raw| {
-        let url = TargetUrl::parse(&raw, &nowhere)
-            .map_err(|why| ApiError::invalid(format!("{field}: {why}")))?;
-        if url.host().as_deref() == Some(host.name()) {
-            let why = "must not lead back to this host";
-            return Err(ApiError::invalid(format!("{field}: {why}")));
-        }
-        Ok(Some(url))
-    })
-}
-
-fn file(field: &'static str, raw: FieldEdit<Value>) -> Result<FieldEdit<WellKnownFile>, ApiError> {
-    raw.parsed(|raw| {
-        let text = match raw {
-            Value::String(text) => text,
-            json => json.to_string(),
-        };
-        WellKnownFile::parse(field, &text).map(Some)
-    })
-    .map_err(|why| ApiError::invalid(why.to_string()))
+/// A file that is given as JSON, or as its text.
+fn text(file: FieldEdit<Value>) -> FieldEdit<String> {
+    match file {
+        FieldEdit::Keep => FieldEdit::Keep,
+        FieldEdit::Clear => FieldEdit::Clear,
+        FieldEdit::Set(Value::String(text)) => FieldEdit::Set(text),
+        FieldEdit::Set(json) => FieldEdit::Set(json.to_string()),
+    }
 }
 
 /// The accounts that are named as owners.
-async fn named(owners: Value, abuse: &Abuse) -> Result<DomainOwners, ApiError> {
-    const SHAPE: &str = "owners: must be all, or an array of e-mail addresses";
+fn named(owners: Value) -> Result<NamedOwners, ApiError> {
+    let shape = || ApiError::invalid("owners: must be all, or an array of e-mail addresses");
     let emails = match owners {
-        Value::String(all) if all == "all" => return Ok(DomainOwners::All),
-        Value::Array(emails) if emails.len() <= MAX_OWNERS => emails,
-        Value::Array(_) => {
-            let detail = format!("owners: must be at most {MAX_OWNERS}");
-            return Err(ApiError::invalid(detail));
-        }
-        _ => return Err(ApiError::invalid(SHAPE)),
+        Value::String(all) if all == "all" => return Ok(NamedOwners::All),
+        Value::Array(emails) => emails,
+        _ => return Err(shape()),
     };
-    let mut users = Vec::new();
-    for email in emails {
-        let raw = email.as_str().ok_or_else(|| ApiError::invalid(SHAPE))?;
-        let email = EmailAddress::parse(raw.to_owned()).map_err(|_| ApiError::invalid(SHAPE))?;
-        let user = abuse.user(&NamedUser::Email(email)).await;
-        users.push(user.map_err(|error| match error {
-            crate::abuse::AbuseError::Unknown => {
-                ApiError::invalid(format!("owners: no account has the address {raw}"))
-            }
-            error => error.into(),
-        })?);
-    }
-    Ok(DomainOwners::Some(users))
+    let emails: Option<Vec<_>> = emails.iter().map(Value::as_str).collect();
+    let emails = emails.ok_or_else(shape)?;
+    NamedOwners::of(emails.into_iter()).map_err(|why| ApiError::invalid(why.to_string()))
 }

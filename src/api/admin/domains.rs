@@ -15,14 +15,6 @@ use crate::domain::{DomainHost, InvalidDomain};
 use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken, TakesBody};
 use crate::http::{ApiError, Json, JsonBody};
 use crate::links::LinkService;
-use crate::store::Change;
-
-/// Announces a change of a host; this instance knows it at once.
-async fn settled(links: &LinkService, changes: &[Change]) -> Result<(), ApiError> {
-    let read = links.reload_hosts().await;
-    links.announce_all(changes).await;
-    Ok(read?)
-}
 
 /// The host in a path.
 fn host_in_path(raw: &str) -> Result<DomainHost, ApiError> {
@@ -54,9 +46,9 @@ pub(in crate::api) async fn add_domain(
     if links.own_host.is_named(&host) {
         return Err(invalid(InvalidDomain::Own));
     }
-    let edit = body.rest().edit(&host, &abuse).await?;
+    let edit = abuse.domain_edit(&host, body.rest().fields()?).await?;
     let (domain, changes) = abuse.add_domain(&administrator, &host, &edit).await?;
-    settled(&links, &changes).await?;
+    links.announce_hosts(&changes).await?;
     Ok(Json(DomainBody::new(domain)))
 }
 
@@ -114,9 +106,9 @@ pub(in crate::api) async fn edit_domain(
     JsonBody(patch): JsonBody<DomainPatch>,
 ) -> Result<Json<DomainBody>, ApiError> {
     let host = host_in_path(&host)?;
-    let edit = patch.edit(&host, &abuse).await?;
+    let edit = abuse.domain_edit(&host, patch.fields()?).await?;
     let (domain, changes) = abuse.edit_domain(&administrator, &host, &edit).await?;
-    settled(&links, &changes).await?;
+    links.announce_hosts(&changes).await?;
     Ok(Json(DomainBody::new(domain)))
 }
 
@@ -140,6 +132,6 @@ pub(in crate::api) async fn remove_domain(
 ) -> Result<StatusCode, ApiError> {
     let host = host_in_path(&host)?;
     let changes = abuse.remove_domain(&administrator, &host).await?;
-    settled(&links, &changes).await?;
+    links.announce_hosts(&changes).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::abuse::Abuse;
-use crate::domain::{InvalidSearchText, NamedUser, NewestWanted, Rules, SearchText};
+use crate::domain::{InvalidSearchText, NamedUser, NewestWanted, Rules};
 use crate::http::ApiError;
 #[cfg(test)]
 use crate::http::documented::ErrorBody;
@@ -94,7 +94,7 @@ pub(super) struct SearchQuery {
 impl SearchQuery {
     async fn wanted(self, abuse: &Abuse) -> Result<NewestWanted, ApiError> {
         let invalid = |error: InvalidSearchText| ApiError::invalid(error.to_string());
-        let text = self.q.as_deref().map(SearchText::parse).transpose();
+        let text = self.q.as_deref().map(|raw| abuse.searched(raw)).transpose();
         let page = PageQuery {
             before: self.before,
             limit: self.limit,

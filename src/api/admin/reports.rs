@@ -11,6 +11,7 @@ use super::NeedsRole;
 use super::{PageQuery, rule_targets};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+use crate::api::base_address::BaseAddress;
 #[cfg(test)]
 use crate::api::words::status_of_link;
 use crate::domain::{RemovalStatus, Report};
@@ -27,6 +28,9 @@ struct ReportBody {
     /// The link's path.
     #[schema(example = "K7mXq2R")]
     short_code: String,
+    /// The host of the link; `null`: this service's own.
+    #[schema(required = true, example = json!(null))]
+    domain: Option<String>,
     /// Its target.
     #[schema(example = "https://example.org/a/long/path")]
     target_url: String,
@@ -53,10 +57,11 @@ struct ReportBody {
 }
 
 impl ReportBody {
-    fn new(report: Report) -> Self {
+    fn new(report: Report, base_address: &BaseAddress) -> Self {
         Self {
             id: report.id,
             short_code: report.code.to_string(),
+            domain: base_address.host_of(&report.code),
             target_url: report.target.as_str().to_owned(),
             rule_targets: rule_targets(report.rules.as_ref()),
             fallback_url: report.fallback.map(|fallback| fallback.as_str().to_owned()),
@@ -91,13 +96,18 @@ pub(in crate::api) struct ReportsBody {
 )]
 pub(in crate::api) async fn reports(
     State(abuse): State<Arc<Abuse>>,
+    State(base_address): State<BaseAddress>,
     Admin(administrator): Admin,
     QueryOf(query): QueryOf<PageQuery>,
 ) -> Result<Json<ReportsBody>, ApiError> {
     let wanted = query.wanted()?;
     let found = abuse.reports(&administrator, &wanted).await?;
     Ok(Json(ReportsBody {
-        reports: found.entries.into_iter().map(ReportBody::new).collect(),
+        reports: found
+            .entries
+            .into_iter()
+            .map(|report| ReportBody::new(report, &base_address))
+            .collect(),
         next: found.next,
     }))
 }

@@ -11,6 +11,7 @@ use super::NeedsRole;
 use super::{SearchQuery, rule_targets};
 use crate::abuse::Abuse;
 use crate::api::authentication::Admin;
+use crate::api::base_address::BaseAddress;
 #[cfg(test)]
 use crate::api::words::status_of_link;
 use crate::domain::{RemovalStatus, SeenLink};
@@ -27,6 +28,9 @@ struct SeenLinkBody {
     /// Its path.
     #[schema(example = "K7mXq2R")]
     short_code: String,
+    /// The host of the link; `null`: this service's own.
+    #[schema(required = true, example = json!(null))]
+    domain: Option<String>,
     /// Its target.
     #[schema(example = "https://example.org/a/long/path")]
     target_url: String,
@@ -55,10 +59,11 @@ struct SeenLinkBody {
 }
 
 impl SeenLinkBody {
-    fn new(link: SeenLink) -> Self {
+    fn new(link: SeenLink, base_address: &BaseAddress) -> Self {
         Self {
             id: link.id,
             short_code: link.code.to_string(),
+            domain: base_address.host_of(&link.code),
             target_url: link.target.as_str().to_owned(),
             rule_targets: rule_targets(link.rules.as_ref()),
             fallback_url: link.fallback.map(|fallback| fallback.as_str().to_owned()),
@@ -96,13 +101,18 @@ pub(in crate::api) struct SeenLinksBody {
 )]
 pub(in crate::api) async fn search_links(
     State(abuse): State<Arc<Abuse>>,
+    State(base_address): State<BaseAddress>,
     Admin(administrator): Admin,
     QueryOf(query): QueryOf<SearchQuery>,
 ) -> Result<Json<SeenLinksBody>, ApiError> {
     let wanted = query.wanted(&abuse).await?;
     let found = abuse.links(&administrator, &wanted).await?;
     Ok(Json(SeenLinksBody {
-        links: found.entries.into_iter().map(SeenLinkBody::new).collect(),
+        links: found
+            .entries
+            .into_iter()
+            .map(|link| SeenLinkBody::new(link, &base_address))
+            .collect(),
         next: found.next,
     }))
 }

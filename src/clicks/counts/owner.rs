@@ -9,25 +9,29 @@ use futures_util::future::try_join_all;
 use super::unflushed::UnflushedClicks;
 use super::{CountError, Counting, Counts, ShardCounts, TRIES};
 use crate::clicks::settle_parked;
-use crate::domain::{Interval, LinkId, Principal, SearchTag};
+use crate::domain::{Interval, LinkGroup, LinkId, Principal};
 use crate::shared_redis::RedisFailure;
 use crate::store::{OwnerSeries, OwnerSnapshot, WrittenBack};
 
 impl Counting<'_> {
-    /// The clicks of all links of an owner, or of those with a tag, by interval; as exact as [`Counting::series_of`]: every click
+    /// The clicks of all links of an owner, or of a group of them, by interval; as exact as [`Counting::series_of`]: every click
     /// that was answered before is in it, and of those that are answered meanwhile some may be. The work grows with the
-    /// links that have clicks in Redis, and with those that have the tag.
+    /// links that have clicks in Redis, and with those of the group.
     ///
     /// # Errors
     /// [`CountError::Unavailable`] rather than a series that lacks clicks.
     pub async fn series_of_owner(
         self,
         owner: Principal,
-        tag: Option<&SearchTag>,
+        links: &LinkGroup,
         range: Range<Interval>,
     ) -> Result<BTreeMap<Interval, u64>, CountError> {
         self.none_in_memory()?;
-        let wanted = OwnerSeries { owner, tag, range };
+        let wanted = OwnerSeries {
+            owner,
+            links,
+            range,
+        };
         let counts = self.counts;
         counts.settle_parked().await?;
         for _ in 0..TRIES {

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::parts::{RedisSnapshot, sum_series};
 use super::{AsOf, CountError, Counting, Counts, LinkSeries, none_parked};
-use crate::domain::{Click, Interval, LinkId, Principal, SearchTag, Timestamp};
+use crate::domain::{Click, Interval, LinkGroup, LinkId, Principal, Timestamp};
 use crate::store::OwnerSeries;
 
 impl Counting<'_> {
@@ -64,13 +64,13 @@ impl Counting<'_> {
     pub async fn series_of_owner_or_written(
         self,
         owner: Principal,
-        tag: Option<&SearchTag>,
+        links: &LinkGroup,
         range: Range<Interval>,
     ) -> Result<AsOf<BTreeMap<Interval, u64>>, CountError> {
         let counts = self.counts;
         let wanted = OwnerSeries {
             owner,
-            tag,
+            links,
             range: range.clone(),
         };
         let written = async {
@@ -83,7 +83,7 @@ impl Counting<'_> {
             }
             Ok(points)
         };
-        let exact = self.series_of_owner(owner, tag, range).await;
+        let exact = self.series_of_owner(owner, links, range).await;
         counts.or_written(exact, written).await
     }
 }

@@ -43,6 +43,10 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
+    pub(super) fn no_domain() -> Self {
+        Self::invalid("You can't use this domain.")
+    }
+
     /// A sentence about a field of ours.
     pub(super) fn of_sentence(sentence: &str) -> Self {
         Self::invalid(renamed(sentence, &NAMES))
@@ -99,7 +103,7 @@ pub(super) async fn caller(
 pub(super) fn link(services: &Services, link: &Link, clicks: u64) -> Value {
     let properties = &link.properties;
     json!({
-        "id": link.code.as_str(),
+        "id": link.code.in_path(),
         "address": link.code.as_str(),
         "description": properties.title.as_ref().map(Title::as_str),
         "banned": link.removed.is_some(),
@@ -107,7 +111,7 @@ pub(super) fn link(services: &Services, link: &Link, clicks: u64) -> Value {
         "expire_in": properties.expires_at.map(moment),
         "target": properties.target.as_str(),
         "visit_count": clicks,
-        "domain": null,
+        "domain": services.site.host_of(&link.code),
         "created_at": moment(link.created_at),
         "updated_at": moment(link.updated_at),
         "link": services.site.short_url(&link.code),

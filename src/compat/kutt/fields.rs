@@ -9,8 +9,8 @@ use crate::compat::address::with_scheme;
 use crate::compat::parameters::Parameters;
 use crate::compat::services::Services;
 use crate::domain::{
-    CustomCode, FieldEdit, InvalidCustomCode, InvalidTarget, LinkEdit, LinkRequest, ShortCode,
-    TargetUrl,
+    CustomCode, DomainId, FieldEdit, InvalidCustomCode, InvalidTarget, LinkEdit, LinkRequest,
+    ShortCode, TargetUrl,
 };
 use crate::http::{BodyLimits, read_body};
 use crate::wire::{LinkFields, SecretText};
@@ -35,6 +35,7 @@ pub(super) fn query(raw: Option<&str>) -> Result<Parameters, Refusal> {
 /// A new link, and whether one with the same target would do.
 pub(super) struct NewLink {
     pub(super) link: LinkRequest,
+    pub(super) domain: DomainId,
     pub(super) may_be_reused: bool,
 }
 
@@ -48,10 +49,13 @@ pub(super) fn new_link(services: &Services, body: &Parameters) -> Result<NewLink
         checked_code(services, code)?;
         fields.custom_code = FieldEdit::Set(code.to_owned());
     }
-    if let Some(domain) = body.filled("domain")
-        && !domain.eq_ignore_ascii_case(services.site.host())
-    {
-        return Err(Refusal::invalid("You can't use this domain."));
+    let mut domain = DomainId::OWN;
+    if let Some(name) = body.filled("domain") {
+        let named = services.site.domain_named(name);
+        domain = named.ok_or_else(Refusal::no_domain)?;
+        if !domain.is_own() {
+            fields.domain = FieldEdit::Set(name.to_owned());
+        }
     }
     let may_be_reused = match body.filled("reuse") {
         None | Some("false" | "0") => false,
@@ -62,6 +66,7 @@ pub(super) fn new_link(services: &Services, body: &Parameters) -> Result<NewLink
     let link = fields.request(&links.own_host, links.is_reserved);
     Ok(NewLink {
         link: link.map_err(|why| Refusal::of_sentence(&why))?,
+        domain,
         may_be_reused,
     })
 }

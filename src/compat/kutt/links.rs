@@ -12,8 +12,8 @@ use crate::compat::caller::{Asking, Caller};
 use crate::compat::parameters::Parameters;
 use crate::compat::said::said;
 use crate::compat::services::Services;
-use crate::domain::{DomainId, LinkFilter, SearchText, ShortCode};
-use crate::http::paths::parse_code;
+use crate::domain::{LinkFilter, SearchText, ShortCode};
+use crate::http::paths::parse_placed_code;
 use crate::http::{ApiError, Json};
 use crate::links::{Expected, LinkError, Listing};
 
@@ -30,7 +30,7 @@ pub(super) fn answered(status: StatusCode, answer: Result<Value, Refusal>) -> Re
 
 /// The code in the place of an id.
 pub(super) fn code_of(id: &str) -> Result<ShortCode, Refusal> {
-    parse_code(id).ok_or_else(not_found)
+    parse_placed_code(id).ok_or_else(not_found)
 }
 
 pub(super) fn not_found() -> Refusal {
@@ -63,7 +63,6 @@ async fn listed(
     let listing = Listing {
         filter: LinkFilter {
             text: text.flatten(),
-            domain: Some(DomainId::OWN),
             ..LinkFilter::default()
         },
         ..Listing::default()
@@ -108,11 +107,12 @@ async fn made(
     let body = body(request).await?;
     let NewLink {
         link: wanted,
+        domain,
         may_be_reused,
     } = new_link(services, &body)?;
     if may_be_reused {
         let target = wanted.properties.target.as_str();
-        if let Some(found) = services.existing(&caller, target, |_| true).await? {
+        if let Some(found) = services.existing(&caller, target, domain, |_| true).await? {
             return Ok((StatusCode::OK, link(services, &found.link, found.clicks)));
         }
     }
@@ -120,6 +120,7 @@ async fn made(
         .links
         .shorten(caller.principal, &wanted, None, &caller.address);
     let made = made.await.map_err(|error| match error {
+        LinkError::DomainRefused => Refusal::no_domain(),
         LinkError::CodeTaken => Refusal::invalid("Custom URL is already in use."),
         error => ApiError::from(error).into(),
     })?;

@@ -16,13 +16,13 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::caller::Asking;
 use super::said::{in_words, said};
 use super::services::Services;
 use crate::accounts::Access;
-use crate::http::{Admission, Json, with_admission};
+use crate::http::{Admission, ApiError, Json, with_admission};
 
 mod answer;
 mod duration;
@@ -61,16 +61,29 @@ async fn health() -> Response {
 
 /// The account of the key.
 async fn user(State(services): State<Services>, asking: Asking, headers: HeaderMap) -> Response {
-    let key = answer::key(&headers);
-    match answer::caller(&services, &asking, &headers, Access::Itself).await {
-        Ok(caller) => said(
-            Json(json!({
-                "apikey": key,
-                "email": caller.user.email.as_str(),
-                "domains": [],
-            }))
-            .into_response(),
-        ),
+    match account(&services, &asking, &headers).await {
+        Ok(body) => said(Json(body).into_response()),
         Err(refusal) => refusal.response(),
     }
+}
+
+async fn account(
+    services: &Services,
+    asking: &Asking,
+    headers: &HeaderMap,
+) -> Result<Value, Refusal> {
+    let caller = answer::caller(services, asking, headers, Access::Itself).await?;
+    let hosts = services.links.hosts_of(caller.principal).await;
+    let domain = |host: String| {
+        let served = services.site.other(&host);
+        let root = served.as_ref().and_then(|host| host.root.as_ref());
+        let homepage = root.map(|root| root.as_str().to_owned());
+        json!({"id": host, "address": host, "homepage": homepage, "banned": false})
+    };
+    let hosts = hosts.map_err(ApiError::from)?.into_iter().map(domain);
+    Ok(json!({
+        "apikey": answer::key(headers),
+        "email": caller.user.email.as_str(),
+        "domains": hosts.collect::<Vec<_>>(),
+    }))
 }

@@ -41,7 +41,7 @@ pub(super) fn short_url(services: &Services, link: &Link, clicks: u64) -> Value 
             "validUntil": properties.expires_at.map(atom),
             "maxVisits": properties.max_clicks.map(MaxClicks::number),
         },
-        "domain": null,
+        "domain": services.site.host_of(&link.code),
         "title": properties.title.as_ref().map(Title::as_str),
         "crawlable": !properties.noindex,
         "forwardQuery": properties.forward_query,

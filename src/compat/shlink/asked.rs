@@ -9,7 +9,7 @@ use crate::accounts::Access;
 use crate::compat::caller::{Asking, Caller};
 use crate::compat::parameters::Parameters;
 use crate::compat::services::Services;
-use crate::domain::{ShortCode, Timestamp};
+use crate::domain::{DomainId, ShortCode, Timestamp};
 use crate::http::paths::parse_code;
 use crate::http::{BodyLimits, read_body};
 
@@ -31,24 +31,40 @@ pub(super) async fn caller(
     })
 }
 
-/// The query; another domain than the service's own is refused.
+/// The query; a domain that the service does not have is refused.
 pub(super) fn query(services: &Services, raw: Option<&str>) -> Result<Parameters, Problem> {
     let query = Parameters::of_form(raw.unwrap_or_default());
     let query = query.map_err(|why| Problem::invalid("query", why))?;
-    match query.filled("domain") {
-        Some(domain) if !is_own(services, domain) => Err(Problem::no_domain(domain)),
-        _ => Ok(query),
+    domain(services, &query)?;
+    Ok(query)
+}
+
+/// The domain that a query names.
+pub(super) fn domain(services: &Services, query: &Parameters) -> Result<Option<DomainId>, Problem> {
+    let Some(name) = query.filled("domain") else {
+        return Ok(None);
+    };
+    let named = domain_named(services, name);
+    named.map(Some).ok_or_else(|| Problem::no_domain(name))
+}
+
+/// The domain with this name; that of the service itself is also `DEFAULT`.
+pub(super) fn domain_named(services: &Services, name: &str) -> Option<DomainId> {
+    if name == "DEFAULT" {
+        return Some(DomainId::OWN);
     }
+    services.site.domain_named(name)
 }
 
-/// Whether a domain is the service's own.
-pub(super) fn is_own(services: &Services, domain: &str) -> bool {
-    domain == "DEFAULT" || domain.eq_ignore_ascii_case(services.site.host())
-}
-
-/// The code in a path.
-pub(super) fn code(id: &str) -> Result<ShortCode, Problem> {
-    parse_code(id).ok_or_else(|| Problem::not_found(id))
+/// The code in a path, at the domain of the query.
+pub(super) fn code(
+    services: &Services,
+    id: &str,
+    query: Option<&str>,
+) -> Result<ShortCode, Problem> {
+    let domain = domain(services, &self::query(services, query)?)?;
+    let code = parse_code(id).ok_or_else(|| Problem::not_found(id))?;
+    Ok(code.at(domain.unwrap_or(DomainId::OWN)))
 }
 
 /// The fields of a body; a field that is `null` is there as such.

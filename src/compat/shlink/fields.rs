@@ -2,20 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::asked::{is_own, moment};
+use super::asked::{domain_named, moment};
 use super::problem::Problem;
 use crate::compat::services::Services;
-use crate::domain::{FieldEdit, LinkEdit, LinkRequest, MaxClicks, ShortCode, Tags};
+use crate::domain::{DomainId, FieldEdit, LinkEdit, LinkRequest, MaxClicks, ShortCode, Tags};
 use crate::wire::LinkFields;
 
 /// Characters of a code that is drawn for a client: fewest and most.
 const LENGTHS: std::ops::RangeInclusive<u64> = 4..=64;
 
-/// A field that is absent, taken away, or given.
+/// The fields of a body: one that is `null` is absent.
 struct Fields<'a>(&'a Map<String, Value>);
 
 impl<'a> Fields<'a> {
-    /// A field that may not be taken away: `null` means that it is absent.
     fn given(&self, name: &str) -> Option<&'a Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
@@ -61,35 +60,22 @@ impl<'a> Fields<'a> {
         list.map(Some).ok_or_else(|| wrong(name, "a list of texts"))
     }
 
-    /// What new links and changes have in common. Of a change `null` takes a value away.
-    fn common(&self, is_change: bool) -> Result<LinkFields, Problem> {
-        let is_cleared = |name: &str| is_change && self.0.get(name).is_some_and(Value::is_null);
+    /// What new links and changes have in common.
+    fn common(&self) -> Result<LinkFields, Problem> {
         let at = |name: &str| -> Result<_, Problem> {
-            if is_cleared(name) {
-                return Ok(FieldEdit::Clear);
-            }
             let raw = self.text(name)?.filter(|raw| !raw.is_empty());
             let at = raw.map(|raw| moment(name, raw)).transpose()?;
             Ok(FieldEdit::set_if(at))
         };
-        let max_clicks = if is_cleared("maxVisits") {
-            FieldEdit::Clear
-        } else {
-            let max = self.number("maxVisits")?.map(MaxClicks::parse).transpose();
-            FieldEdit::set_if(max.map_err(|_| wrong("maxVisits", "a whole number from 1 on"))?)
-        };
-        let title = if is_cleared("title") {
-            FieldEdit::Clear
-        } else {
-            FieldEdit::set_if(self.text("title")?.map(str::to_owned))
-        };
+        let max = self.number("maxVisits")?.map(MaxClicks::parse).transpose();
+        let max = max.map_err(|_| wrong("maxVisits", "a whole number from 1 on"))?;
         Ok(LinkFields {
             target_url: FieldEdit::set_if(self.text("longUrl")?.map(str::to_owned)),
-            title,
+            title: FieldEdit::set_if(self.text("title")?.map(str::to_owned)),
             tags: FieldEdit::set_if(self.texts("tags")?),
             starts_at: at("validSince")?,
             expires_at: at("validUntil")?,
-            max_clicks,
+            max_clicks: FieldEdit::set_if(max),
             noindex: FieldEdit::set_if(self.flag("crawlable")?.map(|crawlable| !crawlable)),
             forward_query: FieldEdit::set_if(self.flag("forwardQuery")?),
             ..LinkFields::default()
@@ -104,6 +90,8 @@ fn wrong(name: &str, expected: &str) -> Problem {
 /// A new link that is asked for.
 pub(super) struct NewLink {
     pub(super) link: LinkRequest,
+    /// Its domain.
+    pub(super) domain: DomainId,
     /// Its code, if one is chosen.
     pub(super) slug: Option<String>,
     /// How long its code is to be.
@@ -114,16 +102,19 @@ pub(super) struct NewLink {
 
 pub(super) fn new_link(services: &Services, body: &Map<String, Value>) -> Result<NewLink, Problem> {
     let given = Fields(body);
-    let mut fields = given.common(false)?;
+    let mut fields = given.common()?;
     if given.text("longUrl")?.is_none() {
         return Err(Problem::invalid("longUrl", "longUrl: is required"));
     }
-    if let Some(domain) = given.text("domain")?
-        && !domain.is_empty()
-        && !is_own(services, domain)
-    {
-        let detail = format!("domain: {domain} is not a domain of this service");
-        return Err(Problem::invalid("domain", detail));
+    let mut domain = DomainId::OWN;
+    if let Some(name) = given.text("domain")?.filter(|name| !name.is_empty()) {
+        domain = domain_named(services, name).ok_or_else(|| {
+            let detail = format!("domain: {name} is not a domain of this service");
+            Problem::invalid("domain", detail)
+        })?;
+        if !domain.is_own() {
+            fields.domain = FieldEdit::Set(name.to_owned());
+        }
     }
     if given
         .text("pathPrefix")?
@@ -146,6 +137,7 @@ pub(super) fn new_link(services: &Services, body: &Map<String, Value>) -> Result
     let link = fields.request(&links.own_host, links.is_reserved);
     Ok(NewLink {
         link: link.map_err(|why| Problem::of_sentence(&why))?,
+        domain,
         slug: slug.map(str::to_owned),
         length: length.and_then(|length| usize::try_from(length).ok()),
         may_exist: given.flag("findIfExists")?.unwrap_or_default(),
@@ -166,7 +158,7 @@ pub(super) fn is_as_asked(
         tags
     };
     let code = wanted.custom_code.as_ref();
-    code.is_none_or(|code| *code.as_code() == link.code)
+    code.is_none_or(|code| code.as_code().as_str() == link.code.as_str())
         && (!is_given("tags") || sorted(&asked.tags) == sorted(&has.tags))
         && (!is_given("title") || asked.title == has.title)
         && (!is_given("validSince") || asked.starts_at == has.starts_at)
@@ -190,6 +182,6 @@ pub(super) fn edit(
         return Err(Problem::invalid("customSlug", detail));
     }
     let links = &services.links;
-    let edit = given.common(true)?.edit(&links.own_host, links.is_reserved);
+    let edit = given.common()?.edit(&links.own_host, links.is_reserved);
     edit.map_err(|why| Problem::of_sentence(&why))
 }

@@ -6,13 +6,13 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::answer::{answered, pagination, short_url};
-use super::asked::{caller, number, query};
+use super::asked::{caller, domain, number, query};
 use super::filter::{Filter, Order};
 use super::problem::Problem;
 use crate::accounts::Access;
 use crate::compat::caller::{Asking, Caller};
 use crate::compat::services::Services;
-use crate::domain::{DomainId, LinkFilter, LinkId, LinkOrder, SearchTag, SearchText};
+use crate::domain::{LinkFilter, LinkId, LinkOrder, SearchTag, SearchText};
 use crate::http::ApiError;
 use crate::links::{Listing, MAX_NUMBERED_BY_CLICKS};
 
@@ -61,7 +61,7 @@ async fn listed(services: &Services, caller: &Caller, raw: Option<&str>) -> Resu
         filter: LinkFilter {
             text: text.map_err(|why| sentence(why.to_string()))?.flatten(),
             tag: tag.map_err(|why| sentence(why.to_string()))?,
-            domain: Some(DomainId::OWN),
+            domain: domain(services, &query)?,
             status: None,
         },
         order: known,

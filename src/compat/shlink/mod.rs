@@ -56,7 +56,7 @@ pub(super) fn routes(admission: &Admission) -> Router<Services> {
         .route("/rest/v3/tags/stats", get(tags::stats))
         .route("/rest/v3/tags/{id}/visits", get(visits::none_kept))
         .route("/rest/v3/domains", get(service::domains))
-        .route("/rest/v3/domains/{id}/visits", get(visits::none_kept))
+        .route("/rest/v3/domains/{id}/visits", get(visits::of_domain))
         .route("/rest/v3/visits", get(visits::totals))
         .route("/rest/v3/visits/orphan", get(visits::none_kept))
         .route("/rest/v3/visits/non-orphan", get(visits::none_kept))

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use super::answer::answered;
-use super::asked::{body, caller, code, query};
+use super::asked::{body, caller, code};
 use super::problem::Problem;
 use super::short_urls::found;
 use crate::accounts::Access;
@@ -27,8 +27,7 @@ pub(super) async fn show(
 ) -> Response {
     let shown = async {
         let caller = caller(&services, &asking, &headers, Access::Read).await?;
-        query(&services, uri.query())?;
-        told(&found(&services, &caller, &id).await?.link)
+        told(&found(&services, &caller, &id, uri.query()).await?.link)
     };
     answered(shown.await)
 }
@@ -42,9 +41,8 @@ pub(super) async fn set(
 ) -> Response {
     let set = async {
         let caller = caller(&services, &asking, &headers, Access::Change).await?;
-        query(&services, uri.query())?;
+        let code = code(&services, &id, uri.query())?;
         let body = body(request).await?;
-        let code = code(&id)?;
         let list = body.get("redirectRules");
         let list =
             list.ok_or_else(|| Problem::invalid("redirectRules", "redirectRules: is required"))?;

@@ -1,10 +1,12 @@
 //! The service itself: its health, its domains, and that it has no hub of events.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::answer::answered;
 use super::asked::caller;
@@ -13,7 +15,8 @@ use crate::accounts::Access;
 use crate::compat::caller::Asking;
 use crate::compat::said::said;
 use crate::compat::services::Services;
-use crate::http::json_line;
+use crate::domain::{Location, ServedHost};
+use crate::http::{ApiError, json_line};
 
 /// The version whose answers these are.
 const VERSION: &str = "4.0.0";
@@ -29,18 +32,34 @@ pub(super) async fn domains(
     asking: Asking,
     headers: HeaderMap,
 ) -> Response {
-    let redirects = json!({
-        "baseUrlRedirect": null,
+    let told = async {
+        let caller = caller(&services, &asking, &headers, Access::Read).await?;
+        let others = services.links.hosts_of(caller.principal).await;
+        let others = others.map_err(ApiError::from)?;
+        let nowhere = redirects(None);
+        let own = json!({"domain": services.site.host(), "isDefault": true, "redirects": nowhere});
+        let other = |name: String| {
+            let redirects = redirects(services.site.other(&name).as_deref());
+            json!({"domain": name, "isDefault": false, "redirects": redirects})
+        };
+        let data: Vec<_> = [own]
+            .into_iter()
+            .chain(others.into_iter().map(other))
+            .collect();
+        Ok(json!({"domains": {"data": data, "defaultRedirects": nowhere}}))
+    };
+    answered(told.await)
+}
+
+/// Where a domain leads: an unknown code is an invalid short URL there.
+fn redirects(host: Option<&ServedHost>) -> Value {
+    let leads =
+        |location: Option<&Arc<Location>>| location.map(|location| location.as_str().to_owned());
+    json!({
+        "baseUrlRedirect": leads(host.and_then(|host| host.root.as_ref())),
         "regular404Redirect": null,
-        "invalidShortUrlRedirect": null,
-    });
-    let own = json!({
-        "domain": services.site.host(),
-        "isDefault": true,
-        "redirects": redirects,
-    });
-    let told = caller(&services, &asking, &headers, Access::Read).await;
-    answered(told.map(|_| json!({"domains": {"data": [own], "defaultRedirects": redirects}})))
+        "invalidShortUrlRedirect": leads(host.and_then(|host| host.not_found.as_ref())),
+    })
 }
 
 pub(super) async fn mercure(

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::answer::{answered, done, short_url};
-use super::asked::{body, caller, code, query};
+use super::asked::{body, caller, code};
 use super::fields::{NewLink, edit as edit_of, is_as_asked, new_link};
 use super::problem::Problem;
 use crate::accounts::Access;
@@ -38,7 +38,10 @@ async fn made(services: &Services, caller: &Caller, request: Request) -> Result<
     if wanted.may_exist {
         let target = wanted.link.properties.target.as_str();
         let is_wanted = |link: &_| is_as_asked(&body, &wanted.link, link);
-        if let Some(found) = services.existing(caller, target, is_wanted).await? {
+        if let Some(found) = services
+            .existing(caller, target, wanted.domain, is_wanted)
+            .await?
+        {
             return Ok(short_url(services, &found.link, found.clicks));
         }
     }
@@ -102,20 +105,21 @@ pub(super) async fn show(
 ) -> Response {
     let shown = async {
         let caller = caller(&services, &asking, &headers, Access::Read).await?;
-        query(&services, uri.query())?;
-        let found = found(&services, &caller, &id).await?;
+        let found = found(&services, &caller, &id, uri.query()).await?;
         Ok(short_url(&services, &found.link, found.clicks))
     };
     answered(shown.await)
 }
 
-/// The link of a path.
+/// The link of a path, at the domain of the query.
 pub(super) async fn found(
     services: &Services,
     caller: &Caller,
     id: &str,
+    query: Option<&str>,
 ) -> Result<CountedLink, Problem> {
-    let found = services.links.show(caller.principal, &code(id)?).await;
+    let code = code(services, id, query)?;
+    let found = services.links.show(caller.principal, &code).await;
     let found = found.map_err(ApiError::from)?;
     found.ok_or_else(|| Problem::not_found(id))
 }
@@ -129,9 +133,8 @@ pub(super) async fn edit(
 ) -> Response {
     let edited = async {
         let caller = caller(&services, &asking, &headers, Access::Change).await?;
-        query(&services, uri.query())?;
+        let code = code(&services, &id, uri.query())?;
         let body = body(request).await?;
-        let code = code(&id)?;
         let edit = edit_of(&services, &code, &body)?;
         let links = &services.links;
         let edited = links.edit(
@@ -157,8 +160,7 @@ pub(super) async fn delete(
 ) -> Response {
     let deleted = async {
         let caller = caller(&services, &asking, &headers, Access::Change).await?;
-        query(&services, uri.query())?;
-        let code = code(&id)?;
+        let code = code(&services, &id, uri.query())?;
         let links = &services.links;
         let deleted = links.delete(caller.principal, &code, &Expected::Any);
         if deleted.await.map_err(ApiError::from)? {

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::answer::{answered, pagination, visits};
-use super::asked::{caller, number, query};
+use super::asked::{caller, domain_named, number, query};
 use super::problem::Problem;
 use super::short_urls::found;
 use crate::accounts::Access;
@@ -41,9 +41,23 @@ pub(super) async fn of_link(
 ) -> Response {
     let told = async {
         let caller = caller(&services, &asking, &headers, Access::Read).await?;
-        let query = query(&services, uri.query())?;
-        found(&services, &caller, &id).await?;
-        nothing(&query)
+        found(&services, &caller, &id, uri.query()).await?;
+        nothing(&query(&services, uri.query())?)
+    };
+    answered(told.await)
+}
+
+pub(super) async fn of_domain(
+    State(services): State<Services>,
+    Path(id): Path<String>,
+    asking: Asking,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Response {
+    let told = async {
+        caller(&services, &asking, &headers, Access::Read).await?;
+        domain_named(&services, &id).ok_or_else(|| Problem::no_domain(&id))?;
+        nothing(&query(&services, uri.query())?)
     };
     answered(told.await)
 }

@@ -129,6 +129,7 @@ impl From<AbuseError> for ApiError {
             AbuseError::Gone => AccountError::Gone.into(),
             AbuseError::NoAdmin => Self::no_admin(),
             AbuseError::Invalid(why) => Self::invalid(why.to_string()),
+            AbuseError::Domain(why) => Self::invalid(why.to_string()),
             AbuseError::Unknown => Self::new(StatusCode::NOT_FOUND, format!("value: {error}")),
             AbuseError::OwnAccount | AbuseError::Banned => Self::invalid(format!("value: {error}")),
             AbuseError::Already(id) => {

@@ -8,7 +8,7 @@ use super::merged_classes::merge_classes;
 use super::owner_series;
 use super::removed_details::{prune, remove_of_deleted};
 use super::session::Session;
-use crate::domain::{Interval, LinkId};
+use crate::domain::{Interval, LinkGroup, LinkId};
 use crate::store::class_reading::{BotsIn, ClassesIn};
 use crate::store::details::{self, BreakdownRow};
 use crate::store::rows::Tuples as _;
@@ -57,8 +57,12 @@ macro_rules! days_of {
 }
 
 const DAYS_OF_ONE: &str = days_of!("SELECT $1::bigint");
-const DAYS_OF_TAG: &str =
-    days_of!("SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $5");
+const DAYS_OF_TAG: &str = days_of!(
+    "SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $5
+     AND ($6::bigint IS NULL OR (SELECT domain FROM links WHERE links.id = link_id) = $6)"
+);
+const DAYS_OF_DOMAIN: &str =
+    days_of!("SELECT id FROM links WHERE owner_id = $1 AND $5::text IS NULL AND domain = $6");
 
 const BOTS_OF_LINK: &str = "SELECT day, bots, false FROM class_days_between($2, $3) AS between (at)
      CROSS JOIN LATERAL (SELECT * FROM class_days WHERE day = at AND whose = $1 LIMIT 1) AS of_day";
@@ -71,11 +75,27 @@ const BOTS_OF_OWNER: &str = "SELECT day, bots, whose > 0 FROM (
      ) AS asked CROSS JOIN class_days_between($2, $3) AS between (at)
      CROSS JOIN LATERAL (SELECT * FROM class_days WHERE day = at AND whose = asked.id LIMIT 1) AS of_day";
 
-const BOTS_OF_TAG: &str = "SELECT day, bots, false FROM (
-         SELECT link_id AS id FROM link_tags JOIN links ON links.id = link_id
-         WHERE link_tags.owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $4) AND tag = $5
-     ) AS asked CROSS JOIN class_days_between($2, $3) AS between (at)
-     CROSS JOIN LATERAL (SELECT * FROM class_days WHERE day = at AND whose = asked.id LIMIT 1) AS of_day";
+/// Bots of some links, which are not deleted.
+macro_rules! bots_of {
+    ($whose:literal) => {
+        concat!(
+            "SELECT day, bots, false FROM (",
+            $whose,
+            ") AS asked CROSS JOIN class_days_between($2, $3) AS between (at)
+             CROSS JOIN LATERAL (SELECT * FROM class_days WHERE day = at AND whose = asked.id LIMIT 1) AS of_day"
+        )
+    };
+}
+
+const BOTS_OF_TAG: &str = bots_of!(
+    "SELECT link_id AS id FROM link_tags JOIN links ON links.id = link_id
+     WHERE link_tags.owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $4) AND tag = $5
+     AND ($6::bigint IS NULL OR domain = $6)"
+);
+const BOTS_OF_DOMAIN: &str = bots_of!(
+    "SELECT id FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $4)
+     AND $5::text IS NULL AND domain = $6"
+);
 
 #[async_trait]
 impl Details for PostgresStore {
@@ -114,15 +134,22 @@ impl Details for PostgresStore {
     ) -> Result<Vec<(Interval, u64)>, StoreError> {
         let mut bots = BotsIn::new(&wanted.range);
         let (first, last) = bots.days();
-        let statement = wanted.tag.map_or(BOTS_OF_OWNER, |_| BOTS_OF_TAG);
-        let read = self.pool.search_if(wanted.tag.is_some(), async |session| {
+        let group = Some(wanted.links).filter(|links| !links.is_all());
+        let statement = match wanted.links {
+            LinkGroup { tag: Some(_), .. } => BOTS_OF_TAG,
+            LinkGroup {
+                domain: Some(_), ..
+            } => BOTS_OF_DOMAIN,
+            _ => BOTS_OF_OWNER,
+        };
+        let read = self.pool.search_if(group.is_some(), async |session| {
             let mut asked = sqlx::query_as(statement)
                 .bind(wanted.owner.user.0)
                 .bind(first)
                 .bind(last)
                 .bind(wanted.owner.key.as_bytes());
-            if let Some(tag) = wanted.tag {
-                asked = asked.bind(tag.as_str());
+            if let Some(group) = group {
+                asked = asked.bind(group.tag_text()).bind(group.domain_number());
             }
             let mut days = asked.fetch(session);
             while let Some((day, packed, is_deleted)) = days.try_next().await? {
@@ -136,21 +163,24 @@ impl Details for PostgresStore {
     }
 
     async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError> {
-        let (statement, id, tag) = match &query.of {
+        let (statement, id, group) = match &query.of {
             ClicksOf::Link(link) => (DAYS_OF_ONE, link.number(), None),
             ClicksOf::Owner(owner) => (DAYS_OF_ONE, -owner.0, None),
-            ClicksOf::Tagged(owner, tag) => (DAYS_OF_TAG, owner.0, Some(tag.as_str())),
+            ClicksOf::Group(owner, group) if group.tag.is_some() => {
+                (DAYS_OF_TAG, owner.0, Some(group))
+            }
+            ClicksOf::Group(owner, group) => (DAYS_OF_DOMAIN, owner.0, Some(group)),
         };
         let mut classes = ClassesIn::new(&query.range);
         let (first, last) = classes.days();
-        let found = self.pool.search_if(tag.is_some(), async |session| {
+        let found = self.pool.search_if(group.is_some(), async |session| {
             let mut asked = sqlx::query_as(statement)
                 .bind(id)
                 .bind(first)
                 .bind(last)
                 .bind(classes.days_in_part());
-            if let Some(tag) = tag {
-                asked = asked.bind(tag);
+            if let Some(group) = group {
+                asked = asked.bind(group.tag_text()).bind(group.domain_number());
             }
             {
                 let mut days = asked.fetch(&mut *session);

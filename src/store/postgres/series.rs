@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::PostgresStore;
 use super::clicks::counts;
 use super::owner_series::points_of_owner;
-use crate::domain::{Interval, LinkId, SearchTag};
+use crate::domain::{Interval, LinkId};
 use crate::store::rows::Tuples as _;
 use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
 use crate::store::{click_rows, owner_rows};
@@ -26,12 +26,13 @@ const SERIES: &str = concat!(
 macro_rules! is_wanted {
     () => {
         "links.owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
-            AND ($3::text IS NULL OR links.id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))"
+            AND ($3::text IS NULL OR links.id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
+            AND ($7::bigint IS NULL OR links.domain = $7)"
     };
 }
 
-/// Points of the links of an owner with a tag that are merged.
-macro_rules! points_of_tag {
+/// Points of a group of the links of an owner that are merged.
+macro_rules! points_of_group {
     () => {
         concat!(
     "SELECT 0, '', at::bigint, sum(clicks)::bigint FROM links CROSS JOIN LATERAL merged_points(links.id, $4)
@@ -52,7 +53,7 @@ macro_rules! owner_series {
     UNION ALL
     SELECT 0, '', at::bigint, sum(clicks)::bigint FROM owner_points_in_parts($1)
     WHERE at >= $4 AND at < $5 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
-        AND (SELECT true FROM links WHERE links.id = link)
+        AND (SELECT $7::bigint IS NULL OR links.domain = $7 FROM links WHERE links.id = link)
         AND ($3::text IS NULL OR link IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
     GROUP BY at
     UNION ALL
@@ -71,7 +72,7 @@ macro_rules! owner_series {
 }
 
 const OWNER_SERIES: &str = owner_series!(points_of_owner!());
-const TAG_SERIES: &str = owner_series!(points_of_tag!());
+const GROUP_SERIES: &str = owner_series!(points_of_group!());
 
 #[async_trait]
 impl Series for PostgresStore {
@@ -108,15 +109,17 @@ impl Series for PostgresStore {
         asked: &[LinkId],
     ) -> Result<OwnerSnapshot, StoreError> {
         let asked: Vec<_> = asked.iter().map(|link| link.number()).collect();
-        let statement = wanted.tag.map_or(OWNER_SERIES, |_| TAG_SERIES);
-        let found = self.pool.search_if(wanted.tag.is_some(), async |session| {
+        let is_group = !wanted.links.is_all();
+        let statement = if is_group { GROUP_SERIES } else { OWNER_SERIES };
+        let found = self.pool.search_if(is_group, async |session| {
             sqlx::query(statement)
                 .bind(wanted.owner.user.0)
                 .bind(wanted.owner.key.as_bytes())
-                .bind(wanted.tag.map(SearchTag::as_str))
+                .bind(wanted.links.tag_text())
                 .bind(wanted.range.start.number())
                 .bind(wanted.range.end.number())
                 .bind(asked)
+                .bind(wanted.links.domain_number())
                 .fetch_all(session)
                 .await?
                 .tuples()

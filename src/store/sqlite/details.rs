@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::SqliteStore;
 use super::class_days::days;
-use crate::domain::{Interval, LinkId, SearchTag};
+use crate::domain::{Interval, LinkGroup, LinkId};
 use crate::store::class_reading::{BotsIn, ClassesIn};
 use crate::store::details::{self, BreakdownRow};
 use crate::store::rows::Tuples as _;
@@ -47,16 +47,20 @@ macro_rules! days_of {
 }
 
 const DAYS_OF_ONE: &str = days_of!("SELECT ?3");
-const DAYS_OF_TAG: &str =
-    days_of!("SELECT link_id FROM link_tags WHERE owner_id = ?3 AND tag = ?5");
+const DAYS_OF_TAG: &str = days_of!(
+    "SELECT link_id FROM link_tags WHERE owner_id = ?3 AND tag = ?5
+     AND (?6 IS NULL OR (SELECT domain FROM links WHERE links.id = link_id) = ?6)"
+);
+const DAYS_OF_DOMAIN: &str =
+    days_of!("SELECT id FROM links WHERE owner_id = ?3 AND ?5 IS NULL AND domain = ?6");
 
-/// Bots by day. Bound are: the first and the last day, whose, and the owner's key and the tag, or NULL.
+/// Bots by day. Bound are: the first and the last day, whose, and the owner's key, the tag and the host, or NULL.
 macro_rules! bots_of {
     ($whose:literal) => {
         concat!(
             days!(),
             ", asked (id) AS (", $whose, ")
-             SELECT class_days.day, bots, asked.id > 0 AND ?4 IS NOT NULL AND ?5 IS NULL
+             SELECT class_days.day, bots, asked.id > 0 AND ?4 IS NOT NULL AND ?5 IS NULL AND ?6 IS NULL
              FROM asked CROSS JOIN days CROSS JOIN class_days ON class_days.day = days.day AND whose = asked.id"
         )
     };
@@ -73,7 +77,12 @@ const BOTS_OF_OWNER: &str = bots_of!(
 
 const BOTS_OF_TAG: &str = bots_of!(
     "SELECT link_id FROM link_tags
-     WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?3 AND key = ?4) AND tag = ?5"
+     WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?3 AND key = ?4) AND tag = ?5
+     AND (?6 IS NULL OR (SELECT domain FROM links WHERE links.id = link_id) = ?6)"
+);
+const BOTS_OF_DOMAIN: &str = bots_of!(
+    "SELECT links.id FROM links
+     WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?3 AND key = ?4) AND domain = ?6"
 );
 
 #[async_trait]
@@ -94,7 +103,14 @@ impl Details for SqliteStore {
         &self,
         wanted: &OwnerSeries<'_>,
     ) -> Result<Vec<(Interval, u64)>, StoreError> {
-        let statement = wanted.tag.map_or(BOTS_OF_OWNER, |_| BOTS_OF_TAG);
+        let group = wanted.links;
+        let statement = match group {
+            LinkGroup { tag: Some(_), .. } => BOTS_OF_TAG,
+            LinkGroup {
+                domain: Some(_), ..
+            } => BOTS_OF_DOMAIN,
+            _ => BOTS_OF_OWNER,
+        };
         let mut bots = BotsIn::new(&wanted.range);
         let (first, last) = bots.days();
         let found: Vec<(i32, Vec<u8>, bool)> = sqlx::query(statement)
@@ -102,8 +118,9 @@ impl Details for SqliteStore {
             .bind(last)
             .bind(wanted.owner.user.0)
             .bind(wanted.owner.key.as_bytes())
-            .bind(wanted.tag.map(SearchTag::as_str))
-            .fetch_all(&mut *self.reader.get_for_search_if(wanted.tag.is_some()).await?)
+            .bind(group.tag_text())
+            .bind(group.domain_number())
+            .fetch_all(&mut *self.reader.get_for_search_if(!group.is_all()).await?)
             .await?
             .tuples()?;
         for (day, packed, is_deleted) in found {
@@ -113,21 +130,24 @@ impl Details for SqliteStore {
     }
 
     async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError> {
-        let (statement, id, tag) = match &query.of {
+        let (statement, id, group) = match &query.of {
             ClicksOf::Link(link) => (DAYS_OF_ONE, link.number(), None),
             ClicksOf::Owner(owner) => (DAYS_OF_ONE, -owner.0, None),
-            ClicksOf::Tagged(owner, tag) => (DAYS_OF_TAG, owner.0, Some(tag.as_str())),
+            ClicksOf::Group(owner, group) if group.tag.is_some() => {
+                (DAYS_OF_TAG, owner.0, Some(group))
+            }
+            ClicksOf::Group(owner, group) => (DAYS_OF_DOMAIN, owner.0, Some(group)),
         };
         let mut classes = ClassesIn::new(&query.range);
         let (first, last) = classes.days();
-        let mut reader = self.reader.get_for_search_if(tag.is_some()).await?;
+        let mut reader = self.reader.get_for_search_if(group.is_some()).await?;
         let mut asked = sqlx::query(statement)
             .bind(first)
             .bind(last)
             .bind(id)
             .bind(json!(classes.days_in_part()).to_string());
-        if let Some(tag) = tag {
-            asked = asked.bind(tag);
+        if let Some(group) = group {
+            asked = asked.bind(group.tag_text()).bind(group.domain_number());
         }
         let found: Vec<(i32, Vec<u8>, Vec<u8>, bool)> =
             asked.fetch_all(&mut *reader).await?.tuples()?;
@@ -165,6 +185,7 @@ impl SqliteStore {
             .bind(link.number())
             .bind(None::<Vec<u8>>)
             .bind(None::<String>)
+            .bind(None::<i64>)
             .fetch_all(&mut *self.reader.get().await?)
             .await?
             .tuples()?;

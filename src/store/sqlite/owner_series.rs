@@ -1,26 +1,27 @@
 //! Sums over all links of an owner, in SQLite.
 //!
 //! The transaction that counts clicks adds to them, and triggers do if links are made or deleted. Points of the
-//! links with a tag are read by link.
+//! links with a tag or of a host are read by link.
 
 /// Clicks of the owner's links that are counted, and those in the journal. Bound are the owner's id and key, the tag, and the
-/// intervals; `?7` is the time. The kinds of rows are as in `owner_rows`.
+/// intervals; `?7` is the time, and `?8` the host. The kinds of rows are as in `owner_rows`.
 macro_rules! points {
     () => {
         "WITH owned AS NOT MATERIALIZED (
         SELECT id, interval, in_interval FROM links
         WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2)
           AND (?3 IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = ?1 AND tag = ?3))
+          AND (?8 IS NULL OR domain = ?8)
     )
     SELECT 0, '', sums.interval, sums.clicks FROM owner_series AS sums
-    WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2) AND ?3 IS NULL
+    WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2) AND ?3 IS NULL AND ?8 IS NULL
       AND sums.interval >= ?4 AND sums.interval < ?5 AND sums.clicks > 0
     UNION ALL
     SELECT 0, '', link_series.interval, sum(link_series.clicks) FROM owned JOIN link_series ON link_id = id
-    WHERE ?3 IS NOT NULL AND link_series.interval >= ?4 AND link_series.interval < ?5 GROUP BY 3
+    WHERE coalesce(?3, ?8) IS NOT NULL AND link_series.interval >= ?4 AND link_series.interval < ?5 GROUP BY 3
     UNION ALL
     SELECT 0, '', at, sum(n) FROM (
-        SELECT interval AS at, in_interval AS n FROM owned WHERE ?3 IS NOT NULL
+        SELECT interval AS at, in_interval AS n FROM owned WHERE coalesce(?3, ?8) IS NOT NULL
         UNION ALL
         SELECT click_journal.interval, pair.value
         FROM click_journal LEFT JOIN compaction_cuts USING (recorder) LEFT JOIN click_recorders USING (recorder),

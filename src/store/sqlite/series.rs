@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::SqliteStore;
 use super::clicks::counts;
 use super::owner_series::points;
-use crate::domain::{Interval, LinkId, SearchTag};
+use crate::domain::{Interval, LinkId};
 use crate::store::rows::Tuples as _;
 use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
 use crate::store::{click_rows, owner_rows};
@@ -80,12 +80,18 @@ impl Series for SqliteStore {
         let found = sqlx::query(OWNER_SERIES)
             .bind(wanted.owner.user.0)
             .bind(wanted.owner.key.as_bytes().to_vec())
-            .bind(wanted.tag.map(SearchTag::as_str))
+            .bind(wanted.links.tag_text())
             .bind(wanted.range.start.number())
             .bind(wanted.range.end.number())
             .bind(serde_json::json!(asked).to_string())
             .bind(self.clock.now().micros())
-            .fetch_all(&mut *self.reader.get_for_search_if(wanted.tag.is_some()).await?)
+            .bind(wanted.links.domain_number())
+            .fetch_all(
+                &mut *self
+                    .reader
+                    .get_for_search_if(!wanted.links.is_all())
+                    .await?,
+            )
             .await?
             .tuples()?;
         owner_rows::owner_snapshot(found)

@@ -35,8 +35,8 @@ struct FoundLinkRow {
 }
 
 impl FoundLinkRow {
-    fn of(link: SeenLink) -> Self {
-        let code = link.code.to_string();
+    fn of(link: SeenLink, abuse: &Abuse) -> Self {
+        let code = abuse.shown_code(&link.code);
         let host = link.target.host();
         let fallback = link.fallback.as_ref();
         let fallback_host = fallback.and_then(TargetUrl::host);
@@ -85,6 +85,8 @@ pub(in crate::web) async fn show(
         query: &query,
     };
     let found = found.await;
-    let page = ListPage::new(&site, &admin, form.section, &query, found, FoundLinkRow::of)?;
+    let page = ListPage::new(&site, &admin, form.section, &query, found, |link| {
+        FoundLinkRow::of(link, &abuse)
+    })?;
     own_page(StatusCode::OK, &page.with_form(&form)?)
 }

@@ -14,11 +14,13 @@ use super::page::{Frame, Site, html};
 use super::session::SignedIn;
 use crate::abuse::{Abuse, Administrator};
 use crate::accounts::Accounts;
-use crate::domain::{NamedUser, Newest, NewestWanted, SearchText};
+use crate::domain::{NamedUser, Newest, NewestWanted};
 use crate::http::{ApiError, ClientAddress};
 
 pub(super) mod accounts;
 pub(super) mod audit;
+mod domain_form;
+pub(super) mod domains;
 pub(super) mod links;
 pub(super) mod removals;
 pub(super) mod reports;
@@ -69,14 +71,16 @@ impl Section {
     const REPORTS: Self = Self::new("/app/admin/reports", "Reports", "Reports");
     const LINKS: Self = Self::new("/app/admin/links", "Links", "Links of all accounts");
     const ACCOUNTS: Self = Self::new("/app/admin/accounts", "Accounts", "Accounts");
+    const DOMAINS: Self = Self::new("/app/admin/domains", "Domains", "Domains");
     const AUDIT: Self = Self::new("/app/admin/audit", "Audit", "Audit");
 
     /// All of them, in their order.
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::REMOVALS,
         Self::REPORTS,
         Self::LINKS,
         Self::ACCOUNTS,
+        Self::DOMAINS,
         Self::AUDIT,
     ];
 
@@ -104,7 +108,7 @@ pub(super) struct ListQuery {
 
 impl ListQuery {
     async fn wanted(&self, abuse: &Abuse) -> Result<NewestWanted, ApiError> {
-        let text = SearchText::parse(self.q.trim());
+        let text = abuse.searched(self.q.trim());
         let owner = match self.owner.trim() {
             "" => None,
             raw => {

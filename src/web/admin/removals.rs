@@ -38,7 +38,7 @@ struct RemovalRow<'a> {
 }
 
 impl<'a> RemovalRow<'a> {
-    fn of(removal: Removal, admin: &'a Admin) -> Self {
+    fn of(removal: Removal, abuse: &Abuse, admin: &'a Admin) -> Self {
         Self {
             csrf: admin.signed_in.owner().csrf,
             id: removal.id.0,
@@ -50,7 +50,7 @@ impl<'a> RemovalRow<'a> {
                 "address" => "Address",
                 _ => "Blocklist",
             },
-            value: removal.value,
+            value: abuse.shown_value(&removal),
             reason: removal.reason,
             status: removal.status.code(),
             by: match removal.removed_by {
@@ -142,13 +142,14 @@ impl RemovalForm {
         abuse.check(&admin.administrator, &target)?;
         let title = match &target {
             RemovalTarget::Link(code) => {
+                let shown = abuse.shown_code(code);
                 match links.stats(code, admin.administrator.address()).await {
                     Ok(found) => {
                         let clicks = found.ok_or(AbuseError::Unknown)?.clicks;
-                        format!("Remove link {code} with {}?", number_of(clicks, "click"))
+                        format!("Remove link {shown} with {}?", number_of(clicks, "click"))
                     }
                     // They cannot be read right now, and a harmful link is removed all the same.
-                    Err(LinkError::Count(_)) => format!("Remove link {code}?"),
+                    Err(LinkError::Count(_)) => format!("Remove link {shown}?"),
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -209,7 +210,7 @@ async fn page(
     status: StatusCode,
 ) -> Result<Response, ApiError> {
     let found = async { Ok(abuse.removals(&query.wanted(abuse).await?).await?) };
-    let row = |removal| RemovalRow::of(removal, admin);
+    let row = |removal| RemovalRow::of(removal, abuse, admin);
     let mut page = ListPage::new(site, admin, Section::REMOVALS, query, found.await, row)?;
     page.said = match query.done.as_str() {
         "removed" => "Removed.",

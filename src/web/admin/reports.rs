@@ -33,8 +33,8 @@ struct ReportRow<'a> {
 }
 
 impl<'a> ReportRow<'a> {
-    fn of(report: Report, admin: &'a Admin) -> Self {
-        let code = report.code.to_string();
+    fn of(report: Report, abuse: &Abuse, admin: &'a Admin) -> Self {
+        let code = abuse.shown_code(&report.code);
         Self {
             csrf: admin.signed_in.owner().csrf,
             id: report.id,
@@ -64,7 +64,7 @@ pub(in crate::web) async fn show(
             .reports(&admin.administrator, &query.wanted(&abuse).await?)
             .await?)
     };
-    let row = |report| ReportRow::of(report, &admin);
+    let row = |report| ReportRow::of(report, &abuse, &admin);
     let mut page = ListPage::new(&site, &admin, Section::REPORTS, &query, found.await, row)?;
     page.said = match query.done.as_str() {
         "closed" => "The report is closed.",

@@ -10,6 +10,7 @@ from .tools import DEPLOY, need, note, nothing_in, run, temporary, tool
 
 # The oldest version that the manifests support, and the newest that the validator knows.
 KUBERNETES = ["1.30", ""]
+HOSTS = DEPLOY / "kubernetes/overlays/example/hosts.yaml"
 # Kinds of the Prometheus Operator, for which the validator has no schema.
 FOREIGN = {"ServiceMonitor", "PrometheusRule", "Probe"}
 
@@ -18,7 +19,8 @@ def manifests_follow_their_schemas() -> None:
     """The example overlay builds, and every object follows its schema, strictly."""
     validator = tool("kubernetes-validate", "the Python package")
     path = temporary() / "manifests.yaml"
-    path.write_text(manifests())
+    # Beside them what the example has only as a comment.
+    path.write_text(manifests() + "\n---\n" + HOSTS.read_text())
     for version in KUBERNETES:
         chosen = ["-k", version] if version else []
         output = run(validator, "--strict", *chosen, path, quiet_about="passed for resource")
@@ -26,6 +28,18 @@ def manifests_follow_their_schemas() -> None:
         nothing_in(sorted(unknown - FOREIGN), "kinds without a schema")
         passed = len(re.findall(r"(?m)passed for resource", output))
         need(passed >= 10, f"only {passed} objects were validated")
+
+
+def other_hosts_have_the_rules_of_the_first() -> None:
+    """Every host of the example has a certificate, and all its paths lead to the service, as those of the first host do."""
+    (hosts,) = documents(HOSTS.read_text())
+    first = documents((DEPLOY / "kubernetes/overlays/example/ingress.yaml").read_text())[0]
+    rules, (own,) = hosts["spec"]["rules"], first["spec"]["rules"]
+    certified = [host for entry in hosts["spec"]["tls"] for host in entry["hosts"]]
+    need(certified == [rule["host"] for rule in rules], "hosts.yaml: a host without a certificate, or without a rule")
+    need(all(rule["http"] == own["http"] for rule in rules), "hosts.yaml: a host whose paths lead elsewhere")
+    lines = (DEPLOY / "kubernetes/overlays/example/kustomization.yaml").read_text()
+    need("#- hosts.yaml" in lines, "kustomization.yaml does not name hosts.yaml")
 
 
 def manifests() -> str:

@@ -22,7 +22,7 @@ PRIORITY_CALLS = {"sched_setscheduler", "setpriority"}
 
 
 def nginx_accepts_the_configuration() -> None:
-    """nginx -t: the files as they are, with TLS, and those of compose.yaml."""
+    """nginx -t: the files as they are, with TLS, with other hosts, and those of compose.yaml."""
     nginx = tool("nginx", "Debian's package nginx")
     openssl = tool("openssl", "Debian's package openssl")
     version = tuple(int(part) for part in re.findall(r"\d+", run(nginx, "-v"))[:3])
@@ -33,11 +33,24 @@ def nginx_accepts_the_configuration() -> None:
         change(folder)
         run(nginx, "-t", "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf")
 
-    def with_tls(folder: Path) -> None:
-        run(openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
+    def certified(folder: Path, host: str) -> None:
+        folder.mkdir(exist_ok=True)
+        run(openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={host}",
             "-keyout", folder / "privkey.pem", "-out", folder / "fullchain.pem")
+
+    def with_tls(folder: Path) -> None:
+        certified(folder, "localhost")
         conf = folder / "nginx.conf"
         conf.write_text(conf.read_text().replace("#include tls.conf;", "include tls.conf;"))
+
+    def with_hosts(folder: Path) -> None:
+        with_tls(folder)
+        hosts = re.findall(r"server_name (\S+);", (folder / "hosts.conf").read_text())
+        need(len(hosts) == 2, f"hosts.conf has the hosts {hosts}")
+        for host in hosts:
+            certified(folder / host, host)
+        conf = folder / "nginx.conf"
+        conf.write_text(conf.read_text().replace("#include hosts.conf;", "include hosts.conf;"))
 
     def of_compose(folder: Path) -> None:
         text = (folder / "compose" / "instances.conf").read_text()
@@ -48,6 +61,7 @@ def nginx_accepts_the_configuration() -> None:
 
     accepts(lambda _: None)
     accepts(with_tls)
+    accepts(with_hosts)
     accepts(of_compose)
 
 

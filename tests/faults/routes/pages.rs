@@ -1,8 +1,11 @@
 //! Requests to pages.
 
+use reqwest::Method;
+use serde_json::json;
+
 use super::requests::{Account, GRANT, PASSWORD, Requests, between, removed, reported};
 use crate::suite::web::browser::{Browser, token};
-use crate::support::{App, unique};
+use crate::support::{App, Response, unique};
 
 /// A browser whose pages' token is kept beside its cookies.
 async fn browser<'a>(app: &'a App, page: &str) -> Browser<'a> {
@@ -200,9 +203,10 @@ pub(super) async fn administrators(all: &mut Requests<'_>) {
     app.backend.execute(GRANT, &email).await;
     let by = app.account("/auth/login", &email, PASSWORD).await.json();
     let by = by["access_token"].as_str().unwrap();
-    for path in ["", "/accounts", "/audit", "/links", "/reports"] {
+    for path in ["", "/accounts", "/audit", "/domains", "/links", "/reports"] {
         all.page(&admin, &format!("GET /app/admin{path}"), &[], &[]);
     }
+    domains(all, &admin, &email, by).await;
     let code = app.shorten(by, "https://example.org/").await;
     let id = removed(
         app,
@@ -239,4 +243,28 @@ pub(super) async fn administrators(all: &mut Requests<'_>) {
         &[("id", &user)],
         &[],
     );
+}
+
+/// Hosts beside the service's own: the same service is asked in every weather, so their names are fresh.
+async fn domains(all: &mut Requests<'_>, admin: &Browser<'_>, email: &str, by: &str) {
+    let label = email.split('@').next().unwrap_or_default().to_lowercase();
+    let named = |name: &str| format!("{name}-{label}.test");
+    let (kept, gone, new) = (named("page"), named("going"), named("added"));
+    for host in [&kept, &gone] {
+        let request = all.app.request(Method::POST, "/admin/domains");
+        let body = json!({ "host": host, "owners": "all" });
+        let added = Response::of(request.bearer_auth(by).json(&body)).await;
+        assert_eq!(added.status, 200, "{added:?}");
+    }
+    let fields = [("host", new.as_str()), ("for", "all")];
+    all.page(admin, "POST /app/admin/domains", &[], &fields);
+    let filled = [("host", kept.as_str())];
+    for method in ["GET", "POST"] {
+        let route = format!("{method} /app/admin/domains/{{host}}");
+        all.page(admin, &route, &filled, &[("for", "all")]);
+    }
+    let route = "/app/admin/domains/{host}/delete";
+    all.page(admin, &format!("GET {route}"), &filled, &[]);
+    let filled = [("host", gone.as_str())];
+    all.page(admin, &format!("POST {route}"), &filled, &[]);
 }

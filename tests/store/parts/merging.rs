@@ -1,6 +1,6 @@
 //! What must not stop a merge, and clicks that are not merged yet.
 
-use shunt::domain::{Interval, LinkId, Principal, SearchTag};
+use shunt::domain::{Interval, LinkGroup, LinkId, Principal, SearchTag};
 use shunt::store::FlushMark::{Nothing, Whole};
 use shunt::store::{ClickBatch, ClickDetails, Grant, LinkClicks, MergeRound, OwnerSeries, Store};
 use sqlx::{Connection, PgConnection};
@@ -174,7 +174,7 @@ async fn clicks_in_parts_are_in_the_sums_of_owners_of_few_links_and_of_many() {
         // A deleted link is in no sum.
         let deleted = sqlx::query("DELETE FROM links WHERE id = $1").bind(ids[199].number());
         deleted.execute(&mut by_hand).await.unwrap();
-        let tagged = OwnerSeries { owner: few, tag: Some(&SearchTag::parse("one").unwrap()), range: Interval::FIRST..Interval::LAST };
+        let tagged = OwnerSeries { owner: few, links: &LinkGroup { tag: Some(SearchTag::parse("one").unwrap()), domain: None }, range: Interval::FIRST..Interval::LAST };
         for is_merged in [false, true] {
             if is_merged {
                 merge(&store).await;

@@ -2,7 +2,7 @@
 
 mod merging;
 
-use shunt::domain::{Interval, LinkId, Principal};
+use shunt::domain::{Interval, LinkGroup, LinkId, Principal};
 use shunt::store::FlushMark::{self, Nothing, UpTo, Whole};
 use shunt::store::{ClickDetails, DataSet, FlushId, MergeRound, OwnerSeries, Store};
 use sqlx::{Connection, PgConnection};
@@ -73,7 +73,7 @@ async fn series(store: &Store, link: LinkId) -> Vec<(i64, u64)> {
 async fn clicks_of_owner(store: &Store, owner: Principal) -> u64 {
     let wanted = OwnerSeries {
         owner,
-        tag: None,
+        links: &LinkGroup::ALL,
         range: Interval::FIRST..Interval::LAST,
     };
     let snapshot = store.clicks.owner_series(&wanted, &[]).await.unwrap();

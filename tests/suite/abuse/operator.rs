@@ -1,9 +1,10 @@
 //! `shunt admin`, beside a running service.
 
+use reqwest::Method;
 use serde_json::Value;
 
 use super::{PASSWORD, account, becomes};
-use crate::support::{App, Mode, command};
+use crate::support::{App, Mode, Response, command, eventually};
 
 /// Whether a command succeeded, and what it printed then, or why it did not.
 fn run(app: &App, args: &[&str]) -> (bool, String) {
@@ -108,5 +109,102 @@ async fn the_operator_removes_lists_and_restores() {
     ] {
         assert!(!run(&app, &args).0, "{args:?}");
     }
+    app.server_only().await;
+}
+
+#[tokio::test]
+async fn the_operator_adds_changes_lists_and_removes_hosts() {
+    let app = App::start(Mode::Production).await;
+    let (email, token) = account(&app).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("assetlinks.json");
+    std::fs::write(&file, "[ ]").unwrap();
+    let file = file.to_str().unwrap();
+    let at = async |path: &str| {
+        let request = app.request(Method::GET, path).header("host", "go.test");
+        let response = Response::of(request).await;
+        let location = response.header("location").to_owned();
+        (response.status.as_u16(), location)
+    };
+    let line = [
+        "domain",
+        "add",
+        "Go.test",
+        "--root-url",
+        "https://example.org/",
+        "--owners",
+        &email,
+        "--assetlinks",
+        file,
+    ];
+    assert!(run(&app, &line).0);
+    // The command waits until the running instance has read the change from the outbox.
+    let root = (302, "https://example.org/".to_owned());
+    eventually("the running service knows the host", async || {
+        at("/").await == root
+    })
+    .await;
+    assert_eq!(at("/.well-known/assetlinks.json").await.0, 200);
+    let (is_done, why) = run(&app, &line);
+    assert!(
+        !is_done && why.contains("there is this domain already"),
+        "{why}"
+    );
+    let body = serde_json::json!({"target_url": "https://example.org/", "custom_code": "spring", "domain": "go.test"});
+    let request = app
+        .request(Method::POST, "/urls/shorten")
+        .bearer_auth(&token);
+    assert_eq!(Response::of(request.json(&body)).await.status, 200);
+    let (_, listed) = run(&app, &["domain", "list", "GO"]);
+    let listed: Value = serde_json::from_str(listed.trim()).unwrap();
+    assert_eq!(
+        (&listed["host"], &listed["links"]),
+        (&"Go.test".into(), &1.into())
+    );
+    assert_eq!(listed["owners"], serde_json::json!([email]));
+    assert!(
+        run(
+            &app,
+            &[
+                "domain",
+                "change",
+                "GO.TEST",
+                "--no-root-url",
+                "--owners",
+                "all"
+            ]
+        )
+        .0
+    );
+    eventually("the change is known", async || at("/").await.0 == 404).await;
+    let (is_done, why) = run(&app, &["domain", "rm", "go.test"]);
+    assert!(
+        !is_done && why.contains("the domain has links; delete them first"),
+        "{why}"
+    );
+    let path = "/urls/spring?domain=go.test";
+    Response::of(app.request(Method::DELETE, path).bearer_auth(&token)).await;
+    assert!(run(&app, &["domain", "rm", "go.test"]).0);
+    eventually("its end is known", async || at("/docs").await.0 == 200).await;
+    for (args, said) in [
+        (&["domain", "rm", "go.test"][..], "there is no such domain"),
+        (&["domain", "add", "a b"], "must be a host"),
+        (
+            &["domain", "add", "a.test", "--root-url", "https://a.test/"],
+            "must not lead back to this host",
+        ),
+        (
+            &["domain", "add", "a.test", "--owners", "nobody@example.org"],
+            "no account has the address",
+        ),
+        (
+            &["domain", "add", "a.test", "--assetlinks", "/no/such/file"],
+            "/no/such/file",
+        ),
+    ] {
+        let (is_done, why) = run(&app, args);
+        assert!(!is_done && why.contains(said), "{args:?}: {why}");
+    }
+    assert_eq!(run(&app, &["domain", "list"]), (true, String::new()));
     app.server_only().await;
 }

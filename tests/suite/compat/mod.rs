@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::support::{App, Mode, Response, both_modes};
 
+mod hosts;
 mod kutt;
 mod shlink;
 mod yourls;

@@ -7,16 +7,17 @@ use super::browser::{Browser, leads_to, token};
 use crate::suite::abuse::{GRANT, becomes};
 use crate::support::{App, Response, both_modes, eventually};
 
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
     "/app/admin",
     "/app/admin/reports",
     "/app/admin/links",
     "/app/admin/accounts",
+    "/app/admin/domains",
     "/app/admin/audit",
 ];
 
 /// A browser in which an administrator is signed in.
-async fn administrator(app: &App) -> Browser<'_> {
+pub(crate) async fn administrator(app: &App) -> Browser<'_> {
     let mut browser = Browser::new(app);
     let email = browser.sign_up().await;
     app.backend.execute(GRANT, &email).await;
@@ -67,7 +68,7 @@ both_modes! {
             assert_eq!(refused.status, 403, "{path}");
             assert!(refused.text.contains("<h1>Not allowed</h1>"), "{refused:?}");
         }
-        for path in ["/app/admin/removals", "/app/admin/removals/1/revoke", "/app/admin/accounts/1/unban", "/app/admin/reports/1/close"] {
+        for path in ["/app/admin/removals", "/app/admin/removals/1/revoke", "/app/admin/accounts/1/unban", "/app/admin/reports/1/close", "/app/admin/domains", "/app/admin/domains/go.test", "/app/admin/domains/go.test/delete"] {
             let fields = [("kind", "host"), ("value", "example.org"), ("reason", "a"), ("status", "410")];
             assert_eq!(browser.send_with(&csrf, path, &fields, &[]).await.status, 403, "{path}");
         }
@@ -103,7 +104,7 @@ both_modes! {
         let csrf = token(&admin.get("/app/admin").await.text);
         let fields = [("kind", "link"), ("value", code.as_str()), ("reason", "spam"), ("status", "410")];
         for (csrf, headers) in [("", &[][..]), (csrf.as_str(), &[("sec-fetch-site", "cross-site")]), (csrf.as_str(), &[("origin", "https://evil.example")])] {
-            for path in ["/app/admin/removals", "/app/admin/removals/1/revoke", "/app/admin/accounts/1/unban", "/app/admin/reports/1/close"] {
+            for path in ["/app/admin/removals", "/app/admin/removals/1/revoke", "/app/admin/accounts/1/unban", "/app/admin/reports/1/close", "/app/admin/domains", "/app/admin/domains/go.test", "/app/admin/domains/go.test/delete"] {
                 assert_eq!(admin.send_with(csrf, path, &fields, headers).await.status, 403, "{path} {headers:?}");
             }
         }

@@ -1,10 +1,11 @@
 //! Pages for people, over plain HTTP: a browser without JavaScript.
 
 mod accidents;
-mod admin;
+pub(crate) mod admin;
 mod breakdowns;
 pub(crate) mod browser;
 mod clicks;
+mod domains;
 mod forms;
 mod import;
 mod new_link;
