@@ -27,6 +27,7 @@ mod growth;
 mod hostile_search;
 mod instances;
 mod journal;
+mod lasting;
 mod lifecycle;
 mod limits;
 mod list;
