@@ -23,6 +23,7 @@ mod embedded;
 mod encrypted_redis;
 mod errors;
 mod foreign_pages;
+mod from_api;
 mod growth;
 mod hostile_search;
 mod instances;

@@ -316,7 +316,7 @@ mod tests {
             (json!({"has_password": true}), "with a password"),
             (
                 json!({"status": "inactive", "fallback_url": "https://example.org/f"}),
-                "that are inactive",
+                "that is inactive",
             ),
             (json!({"status": "removed"}), "that was removed"),
             (json!({"status": "scheduled"}), "that has not started"),
