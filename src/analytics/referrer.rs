@@ -24,12 +24,14 @@ pub(super) fn origin(referrer: &[u8]) -> &[u8] {
     } else {
         return referrer;
     };
-    let mut rest = referrer[start..].iter();
-    match rest.position(|byte| matches!(byte, b'/' | b'?' | b'#')) {
-        // More slashes than two: a browser would look for the host behind them.
-        None | Some(0) => referrer,
-        Some(length) => &referrer[..start + length],
+    let rest = &referrer[start..];
+    // More slashes than two: a browser would look for the host behind them. A backslash is a slash there.
+    if matches!(rest.first(), None | Some(b'/' | b'\\')) {
+        return referrer;
     }
+    let end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#');
+    let length = rest.iter().position(end);
+    length.map_or(referrer, |length| &referrer[..start + length])
 }
 
 /// The registrable domain of a referrer's host, as `example.co.uk`; nothing of its path or its query. Of an Android app, its
@@ -112,6 +114,7 @@ mod tests {
             ("http://192.0.2.1/", None),
             ("http://[2001:db8::1]/", None),
             ("about:blank", None),
+            ("https://\\/example.com/a", Some("example.com")),
             ("ftp://example.com/", None),
             ("example.com", None),
             ("", None),

@@ -155,6 +155,11 @@ fn routes(
         bytes: 3 * guards.max_body_bytes + 2 * MAX_JSON,
         timeout: guards.body_timeout,
     });
+    // Two files of 64 KiB, each as a text in JSON at most.
+    let of_host = Extension(BodyLimits {
+        bytes: guards.max_body_bytes + 256 * 1_024,
+        timeout: guards.body_timeout,
+    });
     let of_pool = post(pool::add).get(pool::show).delete(pool::empty);
     let routes = Router::new()
         .merge(without_token)
@@ -206,7 +211,7 @@ fn routes(
                 .delete(delete_link::delete)
                 .layer(of_link),
         )
-        .merge(administration())
+        .merge(administration(of_host))
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
         .layer(Extension(BodyLimits {
             bytes: guards.max_body_bytes,
@@ -239,18 +244,21 @@ fn routes(
 }
 
 /// The routes of administrators, and of hosts beside the service's own.
-fn administration() -> Router<ApiState> {
+fn administration(of_host: Extension<BodyLimits>) -> Router<ApiState> {
     Router::new()
         .route("/admin/audit", get(admin::audit::audit))
         .route(
             "/admin/domains",
-            get(admin::domains::list_domains).post(admin::domains::add_domain),
+            get(admin::domains::list_domains)
+                .post(admin::domains::add_domain)
+                .layer(of_host),
         )
         .route(
             "/admin/domains/{host}",
             get(admin::domains::show_domain)
                 .patch(admin::domains::edit_domain)
-                .delete(admin::domains::remove_domain),
+                .delete(admin::domains::remove_domain)
+                .layer(of_host),
         )
         .route("/domains", get(domains::domains))
         .route(paths::ANDROID_FILE, get(domains::assetlinks))

@@ -47,6 +47,12 @@ impl ImportedLink {
         self.fields.custom_code.as_given().map(String::as_str)
     }
 
+    /// Its host, unless that is the service's own.
+    #[must_use]
+    pub fn domain(&self) -> Option<&str> {
+        self.fields.domain.as_given().map(String::as_str)
+    }
+
     /// Its title, if it has one.
     #[must_use]
     pub fn title(&self) -> Option<&str> {

@@ -143,6 +143,12 @@ both_modes! {
         assert_eq!(served.header("content-type"), "application/json");
         let own = app.get("/.well-known/assetlinks.json").await;
         assert_eq!(own.status, 404);
+        // Each quotation mark is two bytes in the text of JSON.
+        let large = format!("[{}1]", "\"a\",".repeat(16_000));
+        let files = json!({"assetlinks": large, "apple_app_site_association": large});
+        let changed = send(app, Method::PATCH, &admin, "/admin/domains/go.test", &files).await;
+        assert_eq!(changed.status, 200, "{}", changed.text);
+        assert_eq!(at(app, "go.test", "/.well-known/assetlinks.json").await.text, large);
         let broken = json!({"assetlinks": "[", "owners": "all"});
         let refused = send(app, Method::PATCH, &admin, "/admin/domains/go.test", &broken).await;
         refused.is_error(422, "assetlinks: must be JSON");

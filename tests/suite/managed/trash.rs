@@ -98,7 +98,7 @@ both_modes! {
             read.extend(links.as_array().unwrap().iter().map(|link| link["short_code"].as_str().unwrap().to_owned()));
             let Some(next) = page.headers.get("link") else { break };
             let next = next.to_str().unwrap().split_once('>').unwrap().0;
-            path = next[next.find("/urls/").unwrap()..].to_owned();
+            next[next.find("/urls/").unwrap()..].clone_into(&mut path);
         }
         assert_eq!(read, codes);
         app.get_as(&token, "/urls/trash?limit=0").await.is_error(422, "limit: must be a whole number from 1 to 100");

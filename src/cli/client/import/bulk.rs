@@ -28,6 +28,9 @@ const NOT_NOW: u16 = 503;
 /// Links that are asked for at once.
 const AT_ONCE: usize = 8;
 
+/// A code, and its host unless that is the service's own.
+type Code<'a> = (&'a str, Option<&'a str>);
+
 /// The service's word on one link.
 #[derive(Debug, Deserialize)]
 pub(super) struct Outcome {
@@ -134,12 +137,12 @@ impl<'a> Bulk<'a> {
         Ok(Some((outcomes, attempts.get())))
     }
 
-    /// The user's own links with these codes; `None`: the code is another's, or was. Several are asked for at once.
-    pub(super) fn own_links(&self, codes: &[&str]) -> Result<Vec<Option<LinkBody>>, Failure> {
+    /// The user's own links with these codes, each at its host; `None`: the code is another's, or was. Several are asked for at once.
+    pub(super) fn own_links(&self, codes: &[Code<'_>]) -> Result<Vec<Option<LinkBody>>, Failure> {
         let share = codes.len().div_ceil(AT_ONCE).max(1);
         thread::scope(|scope| {
-            let ask = |codes: &'_ [&'_ str]| {
-                let links = codes.iter().map(|code| self.own_link(code));
+            let ask = |codes: &[Code<'_>]| {
+                let links = codes.iter().map(|code| self.own_link(*code));
                 links.collect::<Result<Vec<_>, _>>()
             };
             let shares = codes
@@ -155,9 +158,11 @@ impl<'a> Bulk<'a> {
         })
     }
 
-    fn own_link(&self, code: &str) -> Result<Option<LinkBody>, Failure> {
+    fn own_link(&self, (code, host): Code<'_>) -> Result<Option<LinkBody>, Failure> {
         let path = format!("/urls/{code}");
-        match self.patiently(|| self.api.read(Call::get(&path).token(self.token))) {
+        let query: Vec<_> = host.into_iter().map(|host| ("domain", host)).collect();
+        let call = || Call::get(&path).query(&query).token(self.token);
+        match self.patiently(|| self.api.read(call())) {
             Ok(link) => Ok(Some(link)),
             Err(Failure::NotFound(_)) => Ok(None),
             Err(failure) => Err(failure),

@@ -7,6 +7,7 @@
 //! | `settling`, `bulk`, `drawing` | send a batch, and find links that are there already |
 //! | `sender`, `state`, `list_file` | list what was refused or left behind, keep how far the import is |
 //! | `dry_run` | says how an import would end |
+//! | `remote` | reads the links of a running service into a file |
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -19,6 +20,7 @@ use shunt::import::{OtherPages, Source};
 
 use super::output::{self, harmless};
 use super::output_file::is_dash;
+use super::service_url::ServiceUrl;
 use super::{Api, Failure, ServiceArgs};
 
 mod bulk;
@@ -28,6 +30,7 @@ mod importer;
 mod list_file;
 mod pending;
 mod progress_bar;
+mod remote;
 mod sender;
 mod settling;
 mod source_file;
@@ -39,6 +42,7 @@ use drawing::Drawing;
 use dry_run::DryRun;
 use importer::Importer;
 use progress_bar::ProgressBar;
+use remote::Remote;
 use sender::{Lists, Sender};
 use settling::Settling;
 use source_file::SourceFile;
@@ -48,11 +52,16 @@ use tally::{Besides, Listed, Tally};
 /// The file to import.
 #[derive(Args)]
 pub(in crate::cli) struct ImportArgs {
-    /// The file to import. Anything in it that shunt cannot store is listed in `FILE.left-behind.csv`.
-    file: PathBuf,
+    /// The file to import. Anything in it that shunt cannot store is listed in `FILE.left-behind.csv`. With `--from-url` the links are
+    /// read into it; by default into a file in this folder that is named after the address.
+    #[arg(required_unless_present = "from_url")]
+    file: Option<PathBuf>,
     /// Which service wrote it.
     #[arg(long, value_enum)]
     from: Source,
+    /// Read the links from a running Shlink, Kutt or YOURLS at this address. Its key comes from `SHUNT_FROM_KEY`, or is asked for.
+    #[arg(long, value_name = "URL")]
+    from_url: Option<ServiceUrl>,
     /// Check the file, look up which codes are taken, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -67,16 +76,35 @@ pub(in crate::cli) struct ImportArgs {
 }
 
 /// Imports a file, or says how that would end.
-pub(super) fn import(args: ImportArgs) -> Result<(), Failure> {
+pub(super) fn import(mut args: ImportArgs) -> Result<(), Failure> {
+    let remote = args.from_url.take();
+    let remote = remote.map(|url| Remote::new(args.from, url, args.service.timeout));
+    let Some(remote) = remote.transpose()? else {
+        let file = args.file.take().unwrap_or_default();
+        return import_file(args, &file);
+    };
     if args.dry_run {
-        dry_run(args)
+        // It leaves nothing behind.
+        let folder = tempfile::tempdir().map_err(|error| Failure::of(&error))?;
+        let file = folder.path().join(remote.file_name());
+        remote.read_into(&file)?;
+        return import_file(args, &file);
+    }
+    let file = args.file.take().unwrap_or_else(|| remote.file_name());
+    remote.read_into(&file)?;
+    import_file(args, &file)
+}
+
+fn import_file(args: ImportArgs, file: &Path) -> Result<(), Failure> {
+    if args.dry_run {
+        dry_run(args, file)
     } else {
-        import_into_account(args)
+        import_into_account(args, file)
     }
 }
 
-fn dry_run(args: ImportArgs) -> Result<(), Failure> {
-    let file = SourceFile::open(&args.file)?;
+fn dry_run(args: ImportArgs, file: &Path) -> Result<(), Failure> {
+    let file = SourceFile::open(file)?;
     let encoding = file.encoding();
     let json = args.service.json;
     let host = args.service.server.own_host();
@@ -123,24 +151,24 @@ fn settling_of<'a>(bulk: Bulk<'a>, api: &Api) -> Result<Settling<'a>, Failure> {
     Ok(Settling { bulk, drawing })
 }
 
-fn import_into_account(args: ImportArgs) -> Result<(), Failure> {
+fn import_into_account(args: ImportArgs, path: &Path) -> Result<(), Failure> {
     let json = args.service.json;
-    let file = SourceFile::open(&args.file)?;
+    let file = SourceFile::open(path)?;
     let encoding = file.encoding();
-    let _lock = source_file::lock(&args.file)?;
+    let _lock = source_file::lock(path)?;
     let api = Api::new(args.service)?;
     let token = api.token()?;
     let bar = ProgressBar::new(file.size())?;
     let bulk = Bulk::new(&api, &token, &bar, false);
     let account = bulk.account()?;
     let settling = settling_of(bulk, &api)?;
-    let state = StateFile::beside(&args.file);
+    let state = StateFile::beside(path);
     let progress = state.open(&api.service().to_string(), account)?;
-    let mut lists = Lists::beside(&args.file);
+    let mut lists = Lists::beside(path);
     if let Some(refused) = args.refused {
         lists.refused = refused;
     }
-    check_list(&lists.refused, &args.file)?;
+    check_list(&lists.refused, path)?;
     let sender = Sender::new(settling, &bar, state, progress, &lists)?;
     // The service's public host may differ from the host of `--server`.
     let host = OwnHost::unknown();

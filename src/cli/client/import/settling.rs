@@ -55,7 +55,8 @@ impl Settling<'_> {
             settled.was_repeated |= was_repeated;
             let taken = links.iter().zip(&outcomes);
             let taken = taken.filter(|(_, outcome)| outcome.status == TAKEN);
-            let codes: Vec<_> = taken.filter_map(|(link, _)| link.code()).collect();
+            let codes = taken.filter_map(|(link, _)| Some((link.code()?, link.domain())));
+            let codes: Vec<_> = codes.collect();
             let mut own_links = self.bulk.own_links(&codes)?.into_iter();
             let mut again = Vec::new();
             for (at, outcome) in open.into_iter().zip(outcomes) {
