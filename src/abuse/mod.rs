@@ -112,7 +112,7 @@ pub enum AbuseError {
     #[error("there is this domain already")]
     DomainExists,
     /// The host has links.
-    #[error("the domain has links; delete them first")]
+    #[error("the domain has links; delete them first, from bins, too")]
     DomainHasLinks,
     /// There are as many hosts as there may be.
     #[error("there are as many domains as there may be")]

@@ -16,8 +16,8 @@ use crate::links::LinkService;
 /// Delete a link of yours.
 ///
 /// Once this request is answered, no instance follows the link. For some days, 30 by default, it is in the bin, from which
-/// `POST /urls/{short_code}/restore` brings it back with its clicks, which stay in
-/// the sums over all of your links; then its statistics are deleted. Its code is never given to another account.
+/// `POST /urls/{short_code}/restore` brings it back with its clicks; then
+/// its statistics are deleted. Its code is never given to another account.
 #[utoipa::path(
     delete, path = "/urls/{short_code}", tag = "links", operation_id = "delete",
     params(

@@ -40,18 +40,19 @@ impl ClassesIn {
         days
     }
 
-    /// Adds the row of a day. If quarters that have left it are not kept any more, they count where the day begins.
+    /// Adds the row of a day, its clicks times `sign`. If quarters that have left it are not kept any more, they count where the day
+    /// begins.
     pub(super) fn add_day(
         &mut self,
+        sign: i64,
         day: i32,
-        ended: &[u8],
-        quarters: &[u8],
+        (ended, quarters): (&[u8], &[u8]),
         are_quarters_kept: bool,
     ) -> Result<(), sqlx::Error> {
         let begins_here = self.range.contains(&day);
         if self.is_whole(day) || begins_here && !are_quarters_kept {
             for count in parse_classes(ended).ok_or_else(invalid_day)? {
-                add(&mut self.sums, count.class, count.clicks);
+                add(&mut self.sums, count.class, sign * count.clicks);
             }
         }
         // As far as they are in the range.
@@ -60,7 +61,7 @@ impl ClassesIn {
                 .range
                 .contains(&day.saturating_add(count.quarter.into()))
             {
-                add(&mut self.sums, count.class, count.clicks);
+                add(&mut self.sums, count.class, sign * count.clicks);
             }
         }
         Ok(())

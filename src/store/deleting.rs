@@ -1,8 +1,8 @@
 //! Deleting links: a link goes into the bin of its owner, from where it may come back, or ends at once.
 //!
 //! A link in a bin is unknown by all of its codes, and in no list, search or tag of its owner, nor in the owner's quota. Its row stays with its
-//! clicks: also those that were answered before and are counted later are its own, and so are in the sums over all links of its
-//! owner until it ends.
+//! clicks: also those that were answered before and are counted later are its own. The sums over all links of its owner have them until
+//! it ends, and who reads the sums subtracts them.
 
 use super::creating::quota;
 use super::editing::codes_of;

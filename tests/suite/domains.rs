@@ -248,9 +248,11 @@ both_modes! {
             let request = app.request(Method::DELETE, "/admin/domains/go.test");
             Response::of(request.bearer_auth(&admin)).await
         };
-        delete().await.is_error(409, "host: the domain has links; delete them first");
-        let path = "/urls/here?domain=go.test";
-        Response::of(app.request(Method::DELETE, path).bearer_auth(&token)).await;
+        delete().await.is_error(409, "host: the domain has links; delete them first, from bins, too");
+        for path in ["/urls/here?domain=go.test", "/urls/trash/here?domain=go.test"] {
+            assert_eq!(delete().await.status, 409);
+            Response::of(app.request(Method::DELETE, path).bearer_auth(&token)).await;
+        }
         assert_eq!(delete().await.status, 204);
         assert_eq!(delete().await.status, 404);
         // It is the service's own host from now on.

@@ -120,7 +120,7 @@ pub(in crate::api) async fn edit_domain(
         (status = 204, description = "The host is removed"),
         (status = 404, description = "There is no such host", body = ErrorBody, example = json!({"detail": "Not Found"})),
         (status = 409, description = "It has links", body = ErrorBody,
-            example = json!({"detail": "host: the domain has links; delete them first"})),
+            example = json!({"detail": "host: the domain has links; delete them first, from bins, too"})),
         NeedsToken, NeedsRole, NeedsDatabase,
     ),
 )]

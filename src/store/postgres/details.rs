@@ -61,17 +61,23 @@ const DAYS_OF_TAG: &str = days_of!(
     "SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $5
      AND ($6::bigint IS NULL OR (SELECT domain FROM links WHERE links.id = link_id) = $6)"
 );
-const DAYS_OF_DOMAIN: &str =
-    days_of!("SELECT id FROM links WHERE owner_id = $1 AND $5::text IS NULL AND domain = $6");
+const DAYS_OF_DOMAIN: &str = days_of!(
+    "SELECT id FROM links WHERE owner_id = $1 AND trashed_at = 0 AND $5::text IS NULL AND domain = $6"
+);
+/// What is in the bin of an owner is in the days of the owner, too.
+const DAYS_OF_BIN: &str =
+    days_of!("SELECT id FROM links WHERE owner_id = -($1::bigint) AND trashed_at > 0");
 
 const BOTS_OF_LINK: &str = "SELECT day, bots, false FROM class_days_between($2, $3) AS between (at)
      CROSS JOIN LATERAL (SELECT * FROM class_days WHERE day = at AND whose = $1 LIMIT 1) AS of_day";
 
-/// Bots of links that are deleted are in the days of their owner until their own days are removed.
+/// Bots of links that are deleted are in the days of their owner until their own days are removed, and those of links in the bin.
 const BOTS_OF_OWNER: &str = "SELECT day, bots, whose > 0 FROM (
          SELECT -user_id AS id FROM account_keys WHERE user_id = $1 AND key = $4
          UNION ALL
          SELECT link_id FROM deleted_details WHERE owner_id = $1 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $4)
+         UNION ALL
+         SELECT id FROM links WHERE owner_id = $1 AND trashed_at > 0 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $4)
      ) AS asked CROSS JOIN class_days_between($2, $3) AS between (at)
      CROSS JOIN LATERAL (SELECT * FROM class_days WHERE day = at AND whose = asked.id LIMIT 1) AS of_day";
 
@@ -94,7 +100,7 @@ const BOTS_OF_TAG: &str = bots_of!(
 );
 const BOTS_OF_DOMAIN: &str = bots_of!(
     "SELECT id FROM links WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $4)
-     AND $5::text IS NULL AND domain = $6"
+     AND trashed_at = 0 AND $5::text IS NULL AND domain = $6"
 );
 
 #[async_trait]
@@ -186,7 +192,19 @@ impl Details for PostgresStore {
                 let mut days = asked.fetch(&mut *session);
                 while let Some((day, ended, quarters, are_kept)) = days.try_next().await? {
                     let (ended, quarters): (Vec<u8>, Vec<u8>) = (ended, quarters);
-                    classes.add_day(day, &ended, &quarters, are_kept)?;
+                    classes.add_day(1, day, (&ended, &quarters), are_kept)?;
+                }
+            }
+            if matches!(query.of, ClicksOf::Owner(_)) {
+                let asked = sqlx::query_as(DAYS_OF_BIN)
+                    .bind(id)
+                    .bind(first)
+                    .bind(last)
+                    .bind(classes.days_in_part());
+                let mut days = asked.fetch(&mut *session);
+                while let Some((day, ended, quarters, are_kept)) = days.try_next().await? {
+                    let (ended, quarters): (Vec<u8>, Vec<u8>) = (ended, quarters);
+                    classes.add_day(-1, day, (&ended, &quarters), are_kept)?;
                 }
             }
             let (ids, clicks) = classes.sums();

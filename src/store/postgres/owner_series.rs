@@ -1,7 +1,7 @@
 //! Sums over all links of an owner, in Postgres.
 //!
 //! Each writer that changes the clicks of links, or their classes, adds a row to `owner_series_log` for each owner and interval, in the
-//! same transaction. So writers of one owner never wait for each other. A job adds the rows up in `owner_series`; a sum is read from both
+//! same transaction. Links in the owner's bin are in the sums until they end, and their points are subtracted. So writers of one owner never wait for each other. A job adds the rows up in `owner_series`; a sum is read from both
 //! tables in one snapshot, and is exact at every moment.
 
 use super::class_ids::RememberedClasses;
@@ -16,7 +16,7 @@ const ROWS_PER_STEP: i64 = 10_000;
 macro_rules! points_of_owner {
     () => {
         "SELECT 0, '', interval::bigint, n FROM (
-                 SELECT interval, coalesce(summed.clicks, 0) + coalesce(logged.clicks, 0) AS n
+                 SELECT interval, coalesce(summed.clicks, 0) + coalesce(logged.clicks, 0) - coalesce(trashed.clicks, 0) AS n
                  FROM (
                      SELECT interval, clicks FROM owner_series WHERE owner_id = $1 AND interval >= $4 AND interval < $5
                  ) AS summed
@@ -24,6 +24,11 @@ macro_rules! points_of_owner {
                      SELECT interval, sum(clicks)::bigint AS clicks FROM owner_series_log
                      WHERE owner_id = $1 AND interval >= $4 AND interval < $5 GROUP BY interval
                  ) AS logged USING (interval)
+                 LEFT JOIN (
+                     SELECT at AS interval, sum(clicks)::bigint AS clicks
+                     FROM links CROSS JOIN LATERAL merged_points(links.id, $4)
+                     WHERE owner_id = $1 AND trashed_at > 0 AND at >= $4 AND at < $5 GROUP BY at
+                 ) AS trashed USING (interval)
              ) AS points
              WHERE n > 0 AND $3::text IS NULL AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)"
     };

@@ -25,7 +25,7 @@ const SERIES: &str = concat!(
 /// Whether a row of `links` is one of those that are asked for.
 macro_rules! is_wanted {
     () => {
-        "links.owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+        "links.owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2) AND links.trashed_at = 0
             AND ($3::text IS NULL OR links.id IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
             AND ($7::bigint IS NULL OR links.domain = $7)"
     };
@@ -53,7 +53,7 @@ macro_rules! owner_series {
     UNION ALL
     SELECT 0, '', at::bigint, sum(clicks)::bigint FROM owner_points_in_parts($1)
     WHERE at >= $4 AND at < $5 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
-        AND (SELECT $7::bigint IS NULL OR links.domain = $7 FROM links WHERE links.id = link)
+        AND (SELECT trashed_at = 0 AND ($7::bigint IS NULL OR links.domain = $7) FROM links WHERE links.id = link)
         AND ($3::text IS NULL OR link IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
     GROUP BY at
     UNION ALL

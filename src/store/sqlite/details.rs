@@ -51,8 +51,11 @@ const DAYS_OF_TAG: &str = days_of!(
     "SELECT link_id FROM link_tags WHERE owner_id = ?3 AND tag = ?5
      AND (?6 IS NULL OR (SELECT domain FROM links WHERE links.id = link_id) = ?6)"
 );
-const DAYS_OF_DOMAIN: &str =
-    days_of!("SELECT id FROM links WHERE owner_id = ?3 AND ?5 IS NULL AND domain = ?6");
+const DAYS_OF_DOMAIN: &str = days_of!(
+    "SELECT id FROM links WHERE owner_id = ?3 AND trashed_at = 0 AND ?5 IS NULL AND domain = ?6"
+);
+/// What is in the bin of an owner is in the days of the owner, too.
+const DAYS_OF_BIN: &str = days_of!("SELECT id FROM links WHERE owner_id = -?3 AND trashed_at > 0");
 
 /// Bots by day. Bound are: the first and the last day, whose, and the owner's key, the tag and the host, or NULL.
 macro_rules! bots_of {
@@ -68,11 +71,14 @@ macro_rules! bots_of {
 
 const BOTS_OF_LINK: &str = bots_of!("SELECT ?3");
 
-/// Bots of links that are deleted are in the days of their owner until their own days are removed.
+/// Bots of links that are deleted are in the days of their owner until their own days are removed, and those of links in the bin.
 const BOTS_OF_OWNER: &str = bots_of!(
     "SELECT -user_id FROM account_keys WHERE user_id = ?3 AND key = ?4
      UNION ALL
-     SELECT link_id FROM account_keys CROSS JOIN deleted_details ON owner_id = user_id WHERE user_id = ?3 AND key = ?4"
+     SELECT link_id FROM account_keys CROSS JOIN deleted_details ON owner_id = user_id WHERE user_id = ?3 AND key = ?4
+     UNION ALL
+     SELECT links.id FROM account_keys CROSS JOIN links ON owner_id = user_id
+     WHERE user_id = ?3 AND key = ?4 AND trashed_at > 0"
 );
 
 const BOTS_OF_TAG: &str = bots_of!(
@@ -82,7 +88,7 @@ const BOTS_OF_TAG: &str = bots_of!(
 );
 const BOTS_OF_DOMAIN: &str = bots_of!(
     "SELECT links.id FROM links
-     WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?3 AND key = ?4) AND domain = ?6"
+     WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?3 AND key = ?4) AND trashed_at = 0 AND domain = ?6"
 );
 
 #[async_trait]
@@ -152,7 +158,20 @@ impl Details for SqliteStore {
         let found: Vec<(i32, Vec<u8>, Vec<u8>, bool)> =
             asked.fetch_all(&mut *reader).await?.tuples()?;
         for (day, ended, quarters, are_quarters_kept) in found {
-            classes.add_day(day, &ended, &quarters, are_quarters_kept)?;
+            classes.add_day(1, day, (&ended, &quarters), are_quarters_kept)?;
+        }
+        if matches!(query.of, ClicksOf::Owner(_)) {
+            let found: Vec<(i32, Vec<u8>, Vec<u8>, bool)> = sqlx::query(DAYS_OF_BIN)
+                .bind(first)
+                .bind(last)
+                .bind(id)
+                .bind(json!(classes.days_in_part()).to_string())
+                .fetch_all(&mut *reader)
+                .await?
+                .tuples()?;
+            for (day, ended, quarters, are_quarters_kept) in found {
+                classes.add_day(-1, day, (&ended, &quarters), are_quarters_kept)?;
+            }
         }
         let (ids, clicks) = classes.sums();
         let ids = ids.iter().map(i32::to_string);

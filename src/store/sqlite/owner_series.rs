@@ -1,7 +1,7 @@
 //! Sums over all links of an owner, in SQLite.
 //!
-//! The transaction that counts clicks adds to them, and triggers do if links are made or deleted. Points of the
-//! links with a tag or of a host are read by link.
+//! The transaction that counts clicks adds to them, and triggers do if links are made or deleted. Links in the owner's bin are in them
+//! until they end, and their points are subtracted. Points of the links with a tag or of a host are read by link.
 
 /// Clicks of the owner's links that are counted, and those in the journal. Bound are the owner's id and key, the tag, and the
 /// intervals; `?7` is the time, and `?8` the host. The kinds of rows are as in `owner_rows`.
@@ -9,13 +9,21 @@ macro_rules! points {
     () => {
         "WITH owned AS NOT MATERIALIZED (
         SELECT id, interval, in_interval FROM links
-        WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2)
+        WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2) AND trashed_at = 0
           AND (?3 IS NULL OR id IN (SELECT link_id FROM link_tags WHERE owner_id = ?1 AND tag = ?3))
           AND (?8 IS NULL OR domain = ?8)
+    ), in_bin AS NOT MATERIALIZED (
+        SELECT id, interval, in_interval FROM links WHERE owner_id = ?1 AND trashed_at > 0
+    ), trashed AS MATERIALIZED (
+        SELECT at, sum(n) AS n FROM (
+            SELECT interval AS at, in_interval AS n FROM in_bin
+            UNION ALL SELECT link_series.interval, link_series.clicks FROM in_bin JOIN link_series ON link_id = in_bin.id
+        ) GROUP BY at
     )
-    SELECT 0, '', sums.interval, sums.clicks FROM owner_series AS sums
+    SELECT 0, '', sums.interval, sums.clicks - coalesce(trashed.n, 0)
+    FROM owner_series AS sums LEFT JOIN trashed ON trashed.at = sums.interval
     WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?1 AND key = ?2) AND ?3 IS NULL AND ?8 IS NULL
-      AND sums.interval >= ?4 AND sums.interval < ?5 AND sums.clicks > 0
+      AND sums.interval >= ?4 AND sums.interval < ?5 AND sums.clicks > coalesce(trashed.n, 0)
     UNION ALL
     SELECT 0, '', link_series.interval, sum(link_series.clicks) FROM owned JOIN link_series ON link_id = id
     WHERE coalesce(?3, ?8) IS NOT NULL AND link_series.interval >= ?4 AND link_series.interval < ?5 GROUP BY 3

@@ -179,11 +179,15 @@ async fn the_operator_adds_changes_lists_and_removes_hosts() {
     eventually("the change is known", async || at("/").await.0 == 404).await;
     let (is_done, why) = run(&app, &["domain", "rm", "go.test"]);
     assert!(
-        !is_done && why.contains("the domain has links; delete them first"),
+        !is_done && why.contains("the domain has links; delete them first, from bins, too"),
         "{why}"
     );
-    let path = "/urls/spring?domain=go.test";
-    Response::of(app.request(Method::DELETE, path).bearer_auth(&token)).await;
+    for path in [
+        "/urls/spring?domain=go.test",
+        "/urls/trash/spring?domain=go.test",
+    ] {
+        Response::of(app.request(Method::DELETE, path).bearer_auth(&token)).await;
+    }
     assert!(run(&app, &["domain", "rm", "go.test"]).0);
     eventually("its end is known", async || at("/docs").await.0 == 200).await;
     for (args, said) in [

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::aliases::{follow, follow_at, statuses, two_instances, with_aliases};
 use super::{make, send, show};
 use crate::suite::abuse::{admin, remove};
-use crate::support::{App, Response, both_modes};
+use crate::support::{App, Response, both_modes, eventually};
 
 async fn trash(app: &App, token: &str) -> Vec<Value> {
     let listed = app.get_as(token, "/urls/trash").await;
@@ -79,6 +79,34 @@ both_modes! {
         assert_eq!(codes_in_trash(app, &token).await, ["gone-2", "gone"], "the last first");
         restore(app, &token, "gone-2").await;
         assert_eq!(app.get_as(&token, "/urls/my?tag=gone").await.json()[0]["short_code"], "gone-2");
+    }
+
+    async fn clicks_of_the_bin_are_in_no_sum_over_all_links(app) {
+        let token = app.register().await;
+        let mut codes = Vec::new();
+        for clicks in [3, 4] {
+            let code = app.shorten(&token, "https://example.org/").await;
+            for _ in 0..clicks {
+                assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+            }
+            codes.push(code);
+        }
+        let sums = async || {
+            let series = app.get_as(&token, "/urls/my/series").await.json();
+            series["clicks"].as_u64()
+        };
+        let by_bot = async || app.get_as(&token, "/urls/my/breakdown?by=bot").await.json()["clicks"].as_u64();
+        assert_eq!(sums().await, Some(7));
+        eventually("the classes are summed", async || by_bot().await == Some(7)).await;
+        assert_eq!(app.delete(&token, &codes[0]).await.status, 204);
+        assert_eq!((sums().await, by_bot().await), (Some(4), Some(4)));
+        app.written_back(&codes[1], 4).await;
+        assert_eq!((sums().await, by_bot().await), (Some(4), Some(4)));
+        restore(app, &token, &codes[0]).await;
+        assert_eq!((sums().await, by_bot().await), (Some(7), Some(7)));
+        app.delete(&token, &codes[0]).await;
+        assert_eq!(end(app, &token, &codes[0]).await.status, 204);
+        assert_eq!(sums().await, Some(4));
     }
 
     async fn the_bin_is_read_page_by_page(app) {

@@ -62,9 +62,10 @@ both_modes! {
         let delete = format!("{one}/delete");
         let refused = admin.send(one, &delete, &[]).await;
         assert_eq!(refused.status, 409);
-        assert!(refused.text.contains("the domain has links; delete them first"), "{refused:?}");
-        let path = "/urls/spring?domain=go.test";
-        Response::of(app.request(Method::DELETE, path).bearer_auth(&token)).await;
+        assert!(refused.text.contains("the domain has links; delete them first, from bins, too"), "{refused:?}");
+        for path in ["/urls/spring?domain=go.test", "/urls/trash/spring?domain=go.test"] {
+            Response::of(app.request(Method::DELETE, path).bearer_auth(&token)).await;
+        }
         leads_to(&admin.send(one, &delete, &[]).await, "/app/admin/domains?done=deleted");
         leads_to(&admin.send(PAGE, &delete, &[]).await, "/app/admin/domains?done=none");
         assert_eq!(admin.get(one).await.status, 404);
