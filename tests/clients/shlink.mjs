@@ -36,8 +36,9 @@ assert.deepEqual(listed.data.map(({ shortCode }) => shortCode), [code]);
 assert.deepEqual([listed.pagination.currentPage, listed.pagination.pagesCount, listed.pagination.totalItems], [1, 1, 1]);
 assert.equal((await reader.listShortUrls()).pagination.totalItems, 2);
 
-const changed = await owner.updateShortUrl({ shortCode: code }, { title: null, maxVisits: null, longUrl: "https://example.org/new" });
-assert.deepEqual([changed.title, changed.meta.maxVisits, changed.longUrl], [null, null, "https://example.org/new"]);
+// `null` means absent.
+const changed = await owner.updateShortUrl({ shortCode: code }, { title: "SDK 2", maxVisits: null, longUrl: "https://example.org/new" });
+assert.deepEqual([changed.title, changed.meta.maxVisits, changed.longUrl], ["SDK 2", 5, "https://example.org/new"]);
 assert.deepEqual(await reader.getShortUrl({ shortCode: code }), changed);
 
 const redirectRules = [{ longUrl: "https://example.org/ios", conditions: [{ type: "device", matchKey: null, matchValue: "ios" }] }];

@@ -82,7 +82,8 @@ both_modes! {
         assert!(!asked.text.contains(&foreign), "{asked:?}");
         assert_eq!(app.visit(&format!("/{}", codes[0])).await.status, 302, "nothing is deleted yet");
         let deleted = answer_yes(&mut browser, &asked.text).await;
-        leads_to(&deleted, "/app?q=example&sort=clicks&done=deleted");
+        let undo = format!("/app?q=example&sort=clicks&done=deleted&undo={}+{}", codes[0], codes[1]);
+        leads_to(&deleted, &undo);
         for code in &codes[..2] {
             app.get(&format!("/{code}")).await.is_error(404, "URL not found");
         }
@@ -126,7 +127,8 @@ both_modes! {
         leads_to(&answer_yes(&mut browser, &ended).await, "/app/account?done=key");
         assert_eq!(browser.get(&questions[1].0).await.status, 404);
         let link = browser.get(&questions[0].0).await.text;
-        leads_to(&answer_yes(&mut browser, &link).await, "/app?done=deleted");
+        let undo = format!("/app?done=deleted&undo={code}");
+        leads_to(&answer_yes(&mut browser, &link).await, &undo);
         let mut stranger = Browser::new(app);
         stranger.sign_up().await;
         for (path, _) in &questions[..3] {
