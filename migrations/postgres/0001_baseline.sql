@@ -403,8 +403,8 @@ CREATE TRIGGER link_totals_add AFTER INSERT ON links REFERENCING NEW TABLE AS ch
 CREATE TRIGGER link_totals_subtract AFTER DELETE ON links REFERENCING OLD TABLE AS changed
     FOR EACH STATEMENT EXECUTE FUNCTION link_totals_change();
 
--- A link that goes into the bin of its owner is none of its links any more, and leaves its tags; its codes are retired as those of a
--- deleted link, and stay so when it comes back.
+-- A link that goes into the bin leaves its tags and the number of its owner's links. Its codes are retired as the codes of a deleted link
+-- are, and stay so when it comes back.
 CREATE FUNCTION link_trashed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     sign bigint := CASE WHEN NEW.trashed_at = 0 THEN 1 ELSE -1 END;

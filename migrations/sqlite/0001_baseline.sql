@@ -326,8 +326,8 @@ CREATE TRIGGER alias_totals_subtract AFTER DELETE ON links WHEN old.alias_of IS 
     WHERE owner_id = (SELECT owner_id FROM links WHERE id = old.alias_of AND trashed_at = 0);
 END;
 
--- A link that goes into the bin of its owner is none of its links any more, and leaves its tags; its codes are retired as those of a
--- deleted link, and stay so when it comes back.
+-- A link that goes into the bin leaves its tags and the number of its owner's links. Its codes are retired as the codes of a deleted link
+-- are, and stay so when it comes back.
 CREATE TRIGGER link_trashed AFTER UPDATE OF trashed_at ON links WHEN old.trashed_at = 0 AND new.trashed_at > 0
 BEGIN
     UPDATE link_totals SET links = links - 1, aliases = aliases - json_array_length(new.aliases) WHERE owner_id = new.owner_id;

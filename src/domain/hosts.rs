@@ -154,7 +154,7 @@ impl Hosts {
         self.by_name.get(&*lower)
     }
 
-    /// Whether there are none.
+    /// Whether the service has no other host.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()

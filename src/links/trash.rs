@@ -16,7 +16,7 @@ pub fn trash_ends_before(now: Timestamp, trash_days: u32) -> Timestamp {
     now.before(DAY * trash_days)
 }
 
-/// Links in a bin, those that were deleted last first.
+/// Links in a bin, the last deleted first.
 pub struct TrashPage {
     links: Vec<TrashedLink>,
     clicks: HashMap<LinkId, u64>,
@@ -52,7 +52,7 @@ impl TrashPage {
         self.links.is_empty()
     }
 
-    /// Each link, without those that ended meanwhile.
+    /// Each link that has not ended meanwhile.
     pub fn links(&self) -> impl Iterator<Item = Trashed> {
         self.links.iter().filter_map(|trashed| {
             let clicks = *self.clicks.get(&trashed.link.id)?;

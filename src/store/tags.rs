@@ -27,7 +27,7 @@ pub struct WantedTags<'a> {
     pub only: Option<&'a SearchTag>,
     /// From just after this one, by their bytes.
     pub after: Option<&'a SearchTag>,
-    /// Only those of links of this host, and counted there.
+    /// Only tags of links of this host, counted there.
     pub domain: Option<DomainId>,
     /// How many at most.
     pub limit: u32,

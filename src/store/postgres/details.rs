@@ -71,7 +71,7 @@ const DAYS_OF_BIN: &str =
 const BOTS_OF_LINK: &str = "SELECT day, bots, false FROM class_days_between($2, $3) AS between (at)
      CROSS JOIN LATERAL (SELECT * FROM class_days WHERE day = at AND whose = $1 LIMIT 1) AS of_day";
 
-/// Bots of links that are deleted are in the days of their owner until their own days are removed, and those of links in the bin.
+/// Bots of links in the bin are in the days of their owner, too, and bots of deleted links until the days of these are removed.
 const BOTS_OF_OWNER: &str = "SELECT day, bots, whose > 0 FROM (
          SELECT -user_id AS id FROM account_keys WHERE user_id = $1 AND key = $4
          UNION ALL

@@ -71,7 +71,7 @@ macro_rules! bots_of {
 
 const BOTS_OF_LINK: &str = bots_of!("SELECT ?3");
 
-/// Bots of links that are deleted are in the days of their owner until their own days are removed, and those of links in the bin.
+/// Bots of links in the bin are in the days of their owner, too, and bots of deleted links until the days of these are removed.
 const BOTS_OF_OWNER: &str = bots_of!(
     "SELECT -user_id FROM account_keys WHERE user_id = ?3 AND key = ?4
      UNION ALL

@@ -167,7 +167,7 @@ fn keep(state: &Path, progress: &Progress) -> Result<(), Failure> {
     OrdinaryFile::at(state)?.replace(|out| Ok(out.write_all(&text)?))
 }
 
-/// A file that only its owner may read: it has links that nobody else may know.
+/// A file that only its owner may read: its links are secret.
 fn opened(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
