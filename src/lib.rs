@@ -21,11 +21,13 @@
 //! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts, recovery |
 //! | [`passwords`] | 4 | hashes and checks passwords, of accounts and of links, a bounded number at once |
 //! | [`analytics`] | 3 | the class of a click: what is kept of its visitor |
+//! | [`mail`] | 3 | mail: one bounded queue, which no request waits for |
 //! | [`limits`] | 3 | limits by address and by account |
 //! | [`cache`] | 3 | links in a worker's table (l1), in the process (l2) and in Redis; invalidation |
 //! | [`store`] | 3 | the source of truth, in Postgres or SQLite |
 //! | [`config`] | 2 | settings: flags and environment, checked |
 //! | [`shared_redis`] | 2 | the shared Redis: connections, deadlines, keys, scripts |
+//! | [`oidc`] | 2 | the identity provider: discovery, the code flow, its tokens |
 //! | [`import`] | 2 | links in files of this service and of others: tables and JSON |
 //! | [`wire`] | 1 | the documents of a link, which the API, the pages and the command line share |
 //! | [`telemetry`] | 1 | logs, metrics, traces |
@@ -117,6 +119,8 @@ pub mod http_client;
 pub mod import;
 pub mod limits;
 pub mod links;
+pub mod mail;
+pub mod oidc;
 pub mod passwords;
 pub mod qr;
 pub mod redirect;

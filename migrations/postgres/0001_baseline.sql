@@ -68,7 +68,11 @@ CREATE TABLE users (
     -- token of the account that had it must not be the next one's. Another key ends all tokens of an account:
     -- UPDATE users SET token_key = randomblob(16) WHERE id = …
     -- The service draws the keys of its own accounts; the default serves accounts that are made by hand.
-    token_key     bytea  NOT NULL DEFAULT randomblob(16)
+    token_key     bytea  NOT NULL DEFAULT randomblob(16),
+    -- The tag of the language that the account chose for its pages; empty: the browser's.
+    language      text   NOT NULL DEFAULT '',
+    -- A group is an account that nobody signs in to: it has a name, no password, and no real address. NULL: a person.
+    group_name    text
 );
 
 -- The addresses that logged in to each account, as hashes: failed log-ins of strangers do not lock them out.
@@ -90,15 +94,20 @@ CREATE TABLE api_keys (
     expires_at   bigint,
     -- As 2027-01-31.
     last_used_on text,
+    -- Of a key of a group, the member who made it.
+    made_by      bigint,
     CONSTRAINT api_keys_unique UNIQUE (user_id, hash)
 );
 
--- What a request may name an account by: the key in its tokens, or a key for programs. Each statement in the name of an
--- account looks here, so that what has ended is refused without a further query.
-CREATE VIEW account_keys (user_id, key) AS
-    SELECT id, token_key FROM users
-    UNION ALL
-    SELECT user_id, hash FROM api_keys WHERE expires_at IS NULL OR expires_at > now_micros();
+-- Who acts for which group, and how far: a viewer reads, an editor changes links, an owner has the members, the keys and the name, too.
+CREATE TABLE group_members (
+    group_id  bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    user_id   bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    role      text   NOT NULL CHECK (role IN ('viewer', 'editor', 'owner')),
+    joined_at bigint NOT NULL,
+    PRIMARY KEY (group_id, user_id)
+);
+CREATE INDEX group_members_by_user ON group_members (user_id);
 
 -- Sessions of browsers. Only the browser knows the cookie; `hash` is the beginning of its SHA-256. A session is valid for as
 -- long as its account has the key that it had when the session began.
@@ -110,10 +119,56 @@ CREATE TABLE web_sessions (
     agent      text   NOT NULL,
     created_at bigint NOT NULL,
     expires_at bigint NOT NULL,
+    -- The session at the identity provider that began it, empty if the provider names none; NULL: a password began it.
+    provider_session text,
+    -- Whether a second factor began it, beside a password.
+    has_second_factor boolean NOT NULL DEFAULT false,
+    -- The group whose links its pages show; NULL: those of the account.
+    group_id   bigint REFERENCES users (id) ON DELETE SET NULL,
     CONSTRAINT web_sessions_hash_unique UNIQUE (hash)
 );
 CREATE INDEX web_sessions_by_user ON web_sessions (user_id);
+CREATE INDEX web_sessions_by_group ON web_sessions (group_id) WHERE group_id IS NOT NULL;
 CREATE INDEX web_sessions_by_end ON web_sessions (expires_at);
+CREATE INDEX web_sessions_by_provider ON web_sessions (provider_session) WHERE provider_session IS NOT NULL;
+
+-- Who signs in by an identity provider: the provider's own name of the person, which never changes.
+CREATE TABLE identities (
+    issuer    text   NOT NULL,
+    subject   text   NOT NULL,
+    user_id   bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    joined_at bigint NOT NULL,
+    PRIMARY KEY (issuer, subject)
+);
+CREATE INDEX identities_by_user ON identities (user_id);
+
+-- Second factors: apps that show codes by time (RFC 6238). Codes up to `last_step`, which is a number of thirty seconds since 1970,
+-- were used, and are good no more. `secret` is as the app has it: who reads it can make codes, though no password.
+CREATE TABLE totp_factors (
+    user_id   bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    secret    bytea  NOT NULL,
+    last_step bigint NOT NULL,
+    added_at  bigint NOT NULL
+);
+
+-- Codes that stand for a lost app, each once. `hash` is the beginning of the SHA-256.
+CREATE TABLE recovery_codes (
+    user_id bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    hash    bytea  NOT NULL,
+    PRIMARY KEY (user_id, hash)
+);
+
+-- Links by which owners of accounts choose another password, one an account. `hash` is the beginning of the SHA-256 of the link's
+-- secret. A link works for as long as its account has the key that it had when the link was made.
+CREATE TABLE password_resets (
+    user_id    bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    token_key  bytea  NOT NULL,
+    hash       bytea  NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    CONSTRAINT password_resets_hash_unique UNIQUE (hash)
+);
+CREATE INDEX password_resets_by_end ON password_resets (expires_at);
 
 -- Accounts that were deleted and whose links are not all removed yet. Their links are unknown from the start; a background job
 -- removes them in batches, and at the end the account's row, which keeps nothing but its id.
@@ -170,10 +225,15 @@ CREATE TABLE links (
     alias_of       bigint  CONSTRAINT links_alias_of_link REFERENCES links (id),
     -- When its owner put the link into the bin, from which it may come back; 0: it is not there.
     trashed_at     bigint  NOT NULL DEFAULT 0,
+    -- The account that made the link, if the link was moved to another one. Its clicks stay in the sums of that account for ever, so
+    -- that a move changes no sum: readers of the sums of either account put them right.
+    made_by        bigint,
     CONSTRAINT links_start_before_end CHECK (starts_at < expires_at),
     CONSTRAINT links_owner_or_link CHECK ((owner_id IS NULL) = (alias_of IS NOT NULL))
 );
 CREATE INDEX links_by_link ON links (alias_of) WHERE alias_of IS NOT NULL;
+CREATE INDEX links_moved_from ON links (made_by) WHERE made_by IS NOT NULL;
+CREATE INDEX links_moved_to ON links (owner_id) WHERE made_by IS NOT NULL;
 
 -- Links of accounts that are there, and that are not in a bin; the others are unknown already, and wait for their removal. A migration that adds a
 -- column to the links replaces this view, which has the columns of the moment at which it was made.
@@ -187,7 +247,7 @@ CREATE VIEW link_codes AS
 
 -- For people who look at rows by hand. The service does not read it. It leaves out the notes of owners and the hashes of passwords.
 CREATE VIEW readable_links AS
-    SELECT links.id, short_code, target_url, email AS owner, title, tags, is_active,
+    SELECT links.id, short_code, target_url, coalesce(group_name, email) AS owner, title, tags, is_active,
         to_timestamp(links.created_at / 1000000.0) AS created_at, to_timestamp(updated_at / 1000000.0) AS updated_at,
         to_timestamp(expires_at / 1000000.0) AS expires_at, max_clicks, forward_query, noindex, removed_status,
         to_timestamp(starts_at / 1000000.0) AS starts_at, fallback_url, rules, aliases,
@@ -201,6 +261,8 @@ CREATE INDEX scheduled_links ON links (owner_id, trashed_at, created_at DESC, id
 CREATE INDEX ending_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE expires_at IS NOT NULL;
 CREATE INDEX limited_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
 CREATE INDEX removed_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
+CREATE INDEX links_that_may_end ON links (owner_id, trashed_at, created_at DESC, id DESC)
+    WHERE expires_at IS NOT NULL OR max_clicks IS NOT NULL OR removed_status IS NOT NULL;
 CREATE INDEX links_by_end ON links (owner_id, trashed_at, expires_at, id) WHERE expires_at IS NOT NULL;
 CREATE INDEX links_by_domain ON links (domain, owner_id, trashed_at, created_at DESC, id DESC) WHERE domain > 0;
 CREATE INDEX links_in_bins ON links (trashed_at) WHERE trashed_at > 0;
@@ -236,6 +298,16 @@ CREATE TABLE retired_codes (
     retired_at bigint NOT NULL,
     owner_id   bigint
 );
+
+-- Shares of statistics: who has the secret of one may read the statistics of its link. `hash` is the beginning of its SHA-256.
+CREATE TABLE stats_shares (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    link_id    bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    hash       bytea  NOT NULL,
+    created_at bigint NOT NULL,
+    CONSTRAINT stats_shares_hash_unique UNIQUE (hash)
+);
+CREATE INDEX stats_shares_by_link ON stats_shares (link_id);
 
 -- The outbox: changes of links that instances may not know of yet. Instances without Redis read the changes here, so a
 -- published change stays for a while. Changes are committed in another order than they are numbered: a reader asks for those
@@ -427,6 +499,26 @@ $$;
 CREATE TRIGGER link_trashed AFTER UPDATE OF trashed_at ON links
     FOR EACH ROW WHEN ((OLD.trashed_at = 0) <> (NEW.trashed_at = 0)) EXECUTE FUNCTION link_trashed();
 
+-- A link that is moved takes its tags along, and its codes leave the total of one account for that of the other.
+CREATE FUNCTION link_moves() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    NEW.made_by := nullif(coalesce(OLD.made_by, OLD.owner_id), NEW.owner_id);
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER link_moves BEFORE UPDATE OF owner_id ON links
+    FOR EACH ROW WHEN (OLD.owner_id <> NEW.owner_id) EXECUTE FUNCTION link_moves();
+CREATE FUNCTION link_moved() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    UPDATE link_tags SET owner_id = NEW.owner_id WHERE link_id = NEW.id;
+    UPDATE link_totals SET links = links + sign, aliases = aliases + sign * (SELECT count(*) FROM json_each(NEW.aliases))
+    FROM (VALUES (OLD.owner_id, -1), (NEW.owner_id, 1)) AS moved (whose, sign) WHERE owner_id = whose;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER link_moved AFTER UPDATE OF owner_id ON links
+    FOR EACH ROW WHEN (OLD.owner_id <> NEW.owner_id AND NEW.trashed_at = 0) EXECUTE FUNCTION link_moved();
+
 -- Which link a request with an Idempotency-Key made, and a digest of what it asked for.
 CREATE TABLE idempotency_keys (
     owner_id    bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
@@ -606,7 +698,7 @@ CREATE FUNCTION count_clicks(ids bigint[], counts bigint[], of_interval integer)
 BEGIN
     RETURN (
         SELECT add_clicks(array_agg(id ORDER BY id), array_agg(n ORDER BY id), array_agg(owner_id ORDER BY id), of_interval) FROM (
-            SELECT id, n, (SELECT coalesce(owner_id, 0) FROM links WHERE links.id = pair.id) AS owner_id FROM unnest(ids, counts) AS pair (id, n)
+            SELECT id, n, (SELECT coalesce(made_by, owner_id, 0) FROM links WHERE links.id = pair.id) AS owner_id FROM unnest(ids, counts) AS pair (id, n)
         ) AS owned WHERE owner_id IS NOT NULL);
 END
 $$;
@@ -649,14 +741,15 @@ CREATE FUNCTION points_in_parts(of_link bigint) RETURNS TABLE (at integer, click
     WHERE band = ANY (bands_of(of_link)) AND links[place] = of_link - (band >> 5);
 $$;
 
--- The same for all links of an owner, also for links that were deleted since. The parts of a million links are 20 MB, so the parts of a few
--- links are found by their bands.
+-- The same for all links that an account made, also for links that were moved or deleted since. The parts of a million links are 20 MB, so
+-- the parts of a few links are found by their bands.
 CREATE FUNCTION owner_points_in_parts(of_owner bigint) RETURNS TABLE (link bigint, at integer, clicks bigint)
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT clicked.link, interval, as_count(sum(clicked.n)) FROM (
         SELECT band, interval, links, clicks, owners FROM click_parts
         WHERE (SELECT links <= 2000 FROM link_totals WHERE owner_id = of_owner) IS TRUE
-            AND band = ANY (ARRAY(SELECT DISTINCT unnest(bands_of(id)) FROM links WHERE owner_id = of_owner))
+            AND band = ANY (ARRAY(SELECT DISTINCT unnest(bands_of(id)) FROM (
+                SELECT id FROM links WHERE owner_id = of_owner UNION ALL SELECT id FROM links WHERE made_by = of_owner) AS made))
         UNION ALL
         SELECT band, interval, links, clicks, owners FROM click_parts
         WHERE (SELECT links <= 2000 FROM link_totals WHERE owner_id = of_owner) IS NOT TRUE AND band >= 0
@@ -942,6 +1035,14 @@ CREATE TABLE owner_series_log (
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 CREATE INDEX owner_series_log_owner ON owner_series_log (owner_id);
 
+-- Clicks of all links that were counted, by the day of UTC on which they came, for administrators. The job that adds the log up adds to
+-- them, and no deletion of a link subtracts from them.
+CREATE TABLE service_days (
+    -- Days since 1970.
+    day    integer NOT NULL PRIMARY KEY,
+    clicks bigint  NOT NULL
+);
+
 -- Adds up to so many rows of the log up; returns whether there are more, and the classes in them. One caller at a time. It takes all rows
 -- of an owner together, as each owner's sums are written anew with every call, and begins with the owner of an old row, so that no owner
 -- waits for ever; after the last owner come the first ones. The rows of the log have no key, which would make writing them a quarter dearer.
@@ -968,6 +1069,10 @@ LANGUAGE sql SET enable_sort = off SET enable_indexonlyscan = off SET enable_bit
         WHERE clicks <> 0 AND (SELECT true FROM users WHERE id = owner_id)
         ORDER BY owner_id, interval
         ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = as_count(owner_series.clicks::numeric + excluded.clicks)
+    ),
+    of_days AS (
+        INSERT INTO service_days SELECT interval / 96, as_count(sum(clicks)) FROM taken WHERE clicks > 0 GROUP BY 1
+        ON CONFLICT (day) DO UPDATE SET clicks = as_count(service_days.clicks::numeric + excluded.clicks)
     )
     SELECT count(*) = at_most,
         array_agg(owner_id) FILTER (WHERE classes IS NOT NULL), array_agg(interval) FILTER (WHERE classes IS NOT NULL),
@@ -986,7 +1091,7 @@ BEGIN
     END IF;
     IF OLD.owner_id IS NOT NULL THEN
         INSERT INTO owner_series_log (owner_id, interval, clicks)
-        SELECT OLD.owner_id, at, -sum(clicks) FROM merged_points(OLD.id, 0) WHERE clicks > 0 GROUP BY at;
+        SELECT coalesce(OLD.made_by, OLD.owner_id), at, -sum(clicks) FROM merged_points(OLD.id, 0) WHERE clicks > 0 GROUP BY at;
     END IF;
     RETURN OLD;
 END
@@ -1115,7 +1220,7 @@ CREATE INDEX deleted_details_owner ON deleted_details (owner_id);
 
 CREATE FUNCTION link_details_end() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    INSERT INTO deleted_details (link_id, owner_id) SELECT id, owner_id FROM deleted WHERE owner_id IS NOT NULL
+    INSERT INTO deleted_details (link_id, owner_id) SELECT id, coalesce(made_by, owner_id) FROM deleted WHERE owner_id IS NOT NULL
     ON CONFLICT DO NOTHING;
     RETURN NULL;
 END
@@ -1217,6 +1322,26 @@ CREATE TABLE user_roles (
     granted_at bigint NOT NULL
 );
 
+-- Open invitations: who may make an account with this address. The link has a secret, of which `hash` is the beginning of its
+-- SHA-256. An invitation that is used or revoked is gone.
+CREATE TABLE invitations (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    email      text   NOT NULL,
+    email_key  text   NOT NULL,
+    -- admin, or empty
+    role       text   NOT NULL,
+    -- The group that the account joins, and its role there.
+    group_id   bigint REFERENCES users (id) ON DELETE SET NULL,
+    group_role text,
+    hash       bytea  NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    CONSTRAINT invitations_email_key_unique UNIQUE (email_key),
+    CONSTRAINT invitations_hash_unique UNIQUE (hash)
+);
+CREATE INDEX invitations_by_group ON invitations (group_id) WHERE group_id IS NOT NULL;
+CREATE INDEX invitations_by_end ON invitations (expires_at);
+
 -- What administrators did.
 CREATE TABLE audit_log (
     id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -1270,6 +1395,17 @@ CREATE TABLE banned_users (
     removal_id    bigint NOT NULL REFERENCES removals (id)
 );
 
+-- What a request may name an account by: the key in its tokens, or a key for programs; and a group, by the key in the tokens of each
+-- member. Each statement in the name of an account looks here, so that what has ended is refused without a further query: also the
+-- token of a member who was removed.
+CREATE VIEW account_keys (user_id, key) AS
+    SELECT id, token_key FROM users
+    UNION ALL
+    SELECT user_id, hash FROM api_keys WHERE expires_at IS NULL OR expires_at > now_micros()
+    UNION ALL
+    SELECT group_id, token_key FROM group_members JOIN users ON users.id = group_members.user_id
+    WHERE NOT EXISTS (SELECT FROM banned_users WHERE banned_users.user_id = group_id);
+
 -- The addresses that links were made from, for AUDIT_DAYS.
 CREATE TABLE link_addresses (
     link_id  bigint PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
@@ -1283,7 +1419,11 @@ CREATE TABLE reports (
     link_id     bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
     reason      text   NOT NULL,
     address     text   NOT NULL,
-    reported_at bigint NOT NULL
+    reported_at bigint NOT NULL,
+    -- When an administrator closed it; NULL: it is open.
+    closed_at   bigint
 );
 CREATE INDEX reports_by_link ON reports (link_id);
+CREATE INDEX open_reports ON reports (link_id, id) WHERE closed_at IS NULL;
+CREATE INDEX closed_reports ON reports (closed_at, id) WHERE closed_at IS NOT NULL;
 CREATE INDEX reports_by_time ON reports (reported_at);

@@ -27,7 +27,11 @@ CREATE TABLE users (
     -- Names an account in its tokens beside the id: an id comes again if the file is restored from a copy, and the token of
     -- the account that had it must not be the next one's. Another key ends all tokens of an account:
     -- UPDATE users SET token_key = randomblob(16) WHERE id = …
-    token_key     BLOB    NOT NULL DEFAULT (randomblob(16))
+    token_key     BLOB    NOT NULL DEFAULT (randomblob(16)),
+    -- The tag of the language that the account chose for its pages; empty: the browser's.
+    language      TEXT    NOT NULL DEFAULT '',
+    -- A group is an account that nobody signs in to: it has a name, no password, and no real address. NULL: a person.
+    group_name    TEXT
 ) STRICT;
 
 -- The addresses that logged in to each account, as hashes: failed log-ins of strangers do not lock them out.
@@ -49,15 +53,20 @@ CREATE TABLE api_keys (
     expires_at   INTEGER,
     -- As 2027-01-31.
     last_used_on TEXT,
+    -- Of a key of a group, the member who made it.
+    made_by      INTEGER,
     UNIQUE (user_id, hash)
 ) STRICT;
 
--- What a request may name an account by: the key in its tokens, or a key for programs. Each statement in the name of an
--- account looks here, so that what has ended is refused without a further query.
-CREATE VIEW account_keys (user_id, key) AS
-    SELECT id, token_key FROM users
-    UNION ALL
-    SELECT user_id, hash FROM api_keys WHERE expires_at IS NULL OR expires_at > unixepoch('subsec') * 1000000;
+-- Who acts for which group, and how far: a viewer reads, an editor changes links, an owner has the members, the keys and the name, too.
+CREATE TABLE group_members (
+    group_id  INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    user_id   INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    role      TEXT    NOT NULL CHECK (role IN ('viewer', 'editor', 'owner')),
+    joined_at INTEGER NOT NULL,
+    PRIMARY KEY (group_id, user_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX group_members_by_user ON group_members (user_id);
 
 -- Sessions of browsers. Only the browser knows the cookie; `hash` is the beginning of its SHA-256. A session is valid for as
 -- long as its account has the key that it had when the session began.
@@ -68,10 +77,55 @@ CREATE TABLE web_sessions (
     hash       BLOB    NOT NULL UNIQUE,
     agent      TEXT    NOT NULL,
     created_at INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
+    expires_at INTEGER NOT NULL,
+    -- The session at the identity provider that began it, empty if the provider names none; NULL: a password began it.
+    provider_session TEXT,
+    -- Whether a second factor began it, beside a password.
+    has_second_factor INTEGER NOT NULL DEFAULT 0,
+    -- The group whose links its pages show; NULL: those of the account.
+    group_id   INTEGER REFERENCES users (id) ON DELETE SET NULL
 ) STRICT;
 CREATE INDEX web_sessions_by_user ON web_sessions (user_id);
+CREATE INDEX web_sessions_by_group ON web_sessions (group_id) WHERE group_id IS NOT NULL;
 CREATE INDEX web_sessions_by_end ON web_sessions (expires_at);
+CREATE INDEX web_sessions_by_provider ON web_sessions (provider_session) WHERE provider_session IS NOT NULL;
+
+-- Who signs in by an identity provider: the provider's own name of the person, which never changes.
+CREATE TABLE identities (
+    issuer    TEXT    NOT NULL,
+    subject   TEXT    NOT NULL,
+    user_id   INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    joined_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer, subject)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX identities_by_user ON identities (user_id);
+
+-- Second factors: apps that show codes by time (RFC 6238). Codes up to `last_step`, which is a number of thirty seconds since 1970,
+-- were used, and are good no more. `secret` is as the app has it: who reads it can make codes, though no password.
+CREATE TABLE totp_factors (
+    user_id   INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    secret    BLOB    NOT NULL,
+    last_step INTEGER NOT NULL,
+    added_at  INTEGER NOT NULL
+) STRICT;
+
+-- Codes that stand for a lost app, each once. `hash` is the beginning of the SHA-256.
+CREATE TABLE recovery_codes (
+    user_id INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    hash    BLOB    NOT NULL,
+    PRIMARY KEY (user_id, hash)
+) STRICT, WITHOUT ROWID;
+
+-- Links by which owners of accounts choose another password, one an account. `hash` is the beginning of the SHA-256 of the link's
+-- secret. A link works for as long as its account has the key that it had when the link was made.
+CREATE TABLE password_resets (
+    user_id    INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    token_key  BLOB    NOT NULL,
+    hash       BLOB    NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX password_resets_by_end ON password_resets (expires_at);
 
 -- Accounts that were deleted and whose links are not all removed yet. Their links are unknown from the start; a background job
 -- removes them in batches, and at the end the account's row, which keeps nothing but its id.
@@ -133,10 +187,15 @@ CREATE TABLE links (
     alias_of       INTEGER REFERENCES links (id),
     -- When its owner put the link into the bin, from which it may come back; 0: it is not there.
     trashed_at     INTEGER NOT NULL DEFAULT 0,
+    -- The account that made the link, if the link was moved to another one. Its clicks stay in the sums of that account for ever, so
+    -- that a move changes no sum: readers of the sums of either account put them right.
+    made_by        INTEGER,
     CHECK (starts_at < expires_at),
     CHECK ((owner_id IS NULL) = (alias_of IS NOT NULL))
 ) STRICT;
 CREATE INDEX links_by_link ON links (alias_of) WHERE alias_of IS NOT NULL;
+CREATE INDEX links_moved_from ON links (made_by) WHERE made_by IS NOT NULL;
+CREATE INDEX links_moved_to ON links (owner_id) WHERE made_by IS NOT NULL;
 
 -- Links of accounts that are there, and that are not in a bin; the others are unknown already, and wait for their removal.
 CREATE VIEW live_links AS
@@ -154,6 +213,8 @@ CREATE INDEX scheduled_links ON links (owner_id, trashed_at, created_at DESC, id
 CREATE INDEX ending_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE expires_at IS NOT NULL;
 CREATE INDEX limited_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE max_clicks IS NOT NULL;
 CREATE INDEX removed_links ON links (owner_id, trashed_at, created_at DESC, id DESC) WHERE removed_status IS NOT NULL;
+CREATE INDEX links_that_may_end ON links (owner_id, trashed_at, created_at DESC, id DESC)
+    WHERE expires_at IS NOT NULL OR max_clicks IS NOT NULL OR removed_status IS NOT NULL;
 CREATE INDEX links_by_end ON links (owner_id, trashed_at, expires_at, id) WHERE expires_at IS NOT NULL;
 CREATE INDEX links_by_domain ON links (domain, owner_id, trashed_at, created_at DESC, id DESC) WHERE domain > 0;
 CREATE INDEX links_in_bins ON links (trashed_at) WHERE trashed_at > 0;
@@ -186,6 +247,15 @@ CREATE TABLE retired_codes (
     retired_at INTEGER NOT NULL,
     owner_id   INTEGER
 ) STRICT, WITHOUT ROWID;
+
+-- Shares of statistics: who has the secret of one may read the statistics of its link. `hash` is the beginning of its SHA-256.
+CREATE TABLE stats_shares (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    link_id    INTEGER NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    hash       BLOB    NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX stats_shares_by_link ON stats_shares (link_id);
 
 -- The outbox: changes of links that instances may not know of yet.
 CREATE TABLE link_changes (
@@ -342,6 +412,17 @@ BEGIN
     UPDATE link_totals SET links = links + 1, aliases = aliases + json_array_length(new.aliases) WHERE owner_id = new.owner_id;
     INSERT OR IGNORE INTO link_tags (link_id, tag, owner_id, created_at)
     SELECT new.id, value, new.owner_id, new.created_at FROM json_each(new.tags);
+END;
+
+-- A link that is moved takes its tags along, and its codes leave the total of one account for that of the other.
+CREATE TRIGGER link_moved AFTER UPDATE OF owner_id ON links WHEN old.owner_id <> new.owner_id
+BEGIN
+    UPDATE links SET made_by = nullif(coalesce(old.made_by, old.owner_id), new.owner_id) WHERE id = new.id;
+    UPDATE link_tags SET owner_id = new.owner_id WHERE link_id = new.id;
+    UPDATE link_totals SET links = links - 1, aliases = aliases - json_array_length(new.aliases)
+    WHERE owner_id = old.owner_id AND new.trashed_at = 0;
+    UPDATE link_totals SET links = links + 1, aliases = aliases + json_array_length(new.aliases)
+    WHERE owner_id = new.owner_id AND new.trashed_at = 0;
 END;
 
 -- Which link a request with an Idempotency-Key made, and a digest of what it asked for.
@@ -502,17 +583,27 @@ CREATE TABLE owner_series (
     PRIMARY KEY (owner_id, interval)
 ) STRICT, WITHOUT ROWID;
 
+-- Clicks of all links that were counted, by the day of UTC on which they came, for administrators. The transaction that counts clicks adds
+-- to them, and no deletion of a link subtracts from them.
+CREATE TABLE service_days (
+    -- Days since 1970.
+    day    INTEGER PRIMARY KEY,
+    clicks INTEGER NOT NULL
+) STRICT;
+
 CREATE TRIGGER owner_series_end AFTER DELETE ON users
 BEGIN
     DELETE FROM owner_series WHERE owner_id = old.id;
 END;
 
--- A link that is deleted leaves the sums with all of its clicks, before the trigger that removes its series.
+-- A link that is deleted leaves the sums with all of its clicks, before the trigger that removes its series. An account that is gone has
+-- no sums.
 CREATE TRIGGER owner_series_less BEFORE DELETE ON links WHEN old.clicks > 0 AND old.alias_of IS NULL
+    AND EXISTS (SELECT 1 FROM users WHERE id = coalesce(old.made_by, old.owner_id))
 BEGIN
     INSERT INTO owner_series (owner_id, interval, clicks)
-    SELECT old.owner_id, interval, -clicks FROM link_series WHERE link_id = old.id
-    UNION ALL SELECT old.owner_id, old.interval, -old.in_interval
+    SELECT coalesce(old.made_by, old.owner_id), interval, -clicks FROM link_series WHERE link_id = old.id
+    UNION ALL SELECT coalesce(old.made_by, old.owner_id), old.interval, -old.in_interval WHERE true
     ON CONFLICT (owner_id, interval) DO UPDATE SET clicks = clicks + excluded.clicks;
 END;
 
@@ -609,7 +700,7 @@ CREATE INDEX deleted_details_owner ON deleted_details (owner_id);
 
 CREATE TRIGGER link_details_end AFTER DELETE ON links WHEN old.alias_of IS NULL
 BEGIN
-    INSERT OR IGNORE INTO deleted_details (link_id, owner_id) VALUES (old.id, old.owner_id);
+    INSERT OR IGNORE INTO deleted_details (link_id, owner_id) VALUES (old.id, coalesce(old.made_by, old.owner_id));
 END;
 CREATE TRIGGER owner_details_end AFTER DELETE ON users
 BEGIN
@@ -656,6 +747,24 @@ CREATE TABLE user_roles (
     role       TEXT    NOT NULL,
     granted_at INTEGER NOT NULL
 ) STRICT;
+
+-- Open invitations: who may make an account with this address. The link has a secret, of which `hash` is the beginning of its
+-- SHA-256. An invitation that is used or revoked is gone.
+CREATE TABLE invitations (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    email      TEXT    NOT NULL,
+    email_key  TEXT    NOT NULL UNIQUE,
+    -- admin, or empty
+    role       TEXT    NOT NULL,
+    -- The group that the account joins, and its role there.
+    group_id   INTEGER REFERENCES users (id) ON DELETE SET NULL,
+    group_role TEXT,
+    hash       BLOB    NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX invitations_by_group ON invitations (group_id) WHERE group_id IS NOT NULL;
+CREATE INDEX invitations_by_end ON invitations (expires_at);
 
 -- What administrators did.
 CREATE TABLE audit_log (
@@ -710,6 +819,17 @@ CREATE TABLE banned_users (
     removal_id    INTEGER NOT NULL REFERENCES removals (id)
 ) STRICT;
 
+-- What a request may name an account by: the key in its tokens, or a key for programs; and a group, by the key in the tokens of each
+-- member. Each statement in the name of an account looks here, so that what has ended is refused without a further query: also the
+-- token of a member who was removed.
+CREATE VIEW account_keys (user_id, key) AS
+    SELECT id, token_key FROM users
+    UNION ALL
+    SELECT user_id, hash FROM api_keys WHERE expires_at IS NULL OR expires_at > unixepoch('subsec') * 1000000
+    UNION ALL
+    SELECT group_id, token_key FROM group_members JOIN users ON users.id = group_members.user_id
+    WHERE NOT EXISTS (SELECT 1 FROM banned_users WHERE banned_users.user_id = group_id);
+
 -- The addresses that links were made from, for AUDIT_DAYS.
 CREATE TABLE link_addresses (
     link_id  INTEGER PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
@@ -723,7 +843,11 @@ CREATE TABLE reports (
     link_id     INTEGER NOT NULL REFERENCES links (id) ON DELETE CASCADE,
     reason      TEXT    NOT NULL,
     address     TEXT    NOT NULL,
-    reported_at INTEGER NOT NULL
+    reported_at INTEGER NOT NULL,
+    -- When an administrator closed it; NULL: it is open.
+    closed_at   INTEGER
 ) STRICT;
 CREATE INDEX reports_by_link ON reports (link_id);
+CREATE INDEX open_reports ON reports (link_id, id) WHERE closed_at IS NULL;
+CREATE INDEX closed_reports ON reports (closed_at, id) WHERE closed_at IS NOT NULL;
 CREATE INDEX reports_by_time ON reports (reported_at);

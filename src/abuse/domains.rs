@@ -3,7 +3,7 @@
 use super::{Abuse, AbuseError, Administrator};
 use crate::domain::{
     Domain, DomainEdit, DomainFields, DomainHost, DomainOwners, InvalidDomain, ListedDomain,
-    NamedOwners, NamedUser, Newest, NewestWanted,
+    NamedOwners, NamedUser, Newest, NewestWanted, group_of_address,
 };
 use crate::store::{Change, DomainMade, DomainRemoved};
 
@@ -42,7 +42,11 @@ impl Abuse {
             Some(NamedOwners::Some(emails)) => {
                 let mut users = Vec::with_capacity(emails.len());
                 for email in emails {
-                    let user = self.user(&NamedUser::Email(email.clone())).await;
+                    let named = match group_of_address(email) {
+                        Some(group) => NamedUser::Number(group),
+                        None => NamedUser::Email(email.clone()),
+                    };
+                    let user = self.user(&named).await;
                     users.push(user.map_err(|error| match error {
                         AbuseError::Unknown => {
                             InvalidDomain::NoAccount(email.as_str().to_owned()).into()

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, Notify};
 
 use crate::domain::{
-    AuditEntry, Clock, CurrentBlocklist, CurrentHosts, InvalidDomain, InvalidRemoval, NamedUser,
-    Newest, NewestWanted, Principal, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
-    ShortCode, UserId,
+    AuditEntry, Clock, CurrentBlocklist, CurrentHosts, InvalidDomain, InvalidInvitation,
+    InvalidRemoval, NamedUser, Newest, NewestWanted, Principal, Reason, Removal, RemovalId,
+    RemovalStatus, RemovalTarget, ShortCode, TwoFactorRule, UserId,
 };
 use crate::limits::{Searches, TooMany};
 use crate::store::{Actor, Change, NewRemoval, Removed, Store, StoreError};
@@ -18,7 +18,10 @@ use crate::store::{Actor, Change, NewRemoval, Removed, Store, StoreError};
 mod blocklist;
 mod domains;
 mod events;
+mod invitations;
 mod operator;
+mod overview;
+mod roles;
 mod searching;
 mod seen;
 mod work;
@@ -26,6 +29,8 @@ mod work;
 use events::Event;
 
 pub use blocklist::{BlocklistError, read_blocklist};
+pub use invitations::join_path;
+pub use overview::{DayOfService, Reach, SHOWN_DAYS};
 pub use work::{AT_ONCE, Work};
 
 /// Removals, and what administrators see.
@@ -34,6 +39,7 @@ pub struct Abuse {
     searches: Searches,
     blocklist: CurrentBlocklist,
     hosts: CurrentHosts,
+    two_factors: TwoFactorRule,
     clock: Arc<dyn Clock>,
     begun: Notify,
     /// Held from a step's first look at the links until its changes are announced.
@@ -87,6 +93,12 @@ pub enum AbuseError {
     /// The account does not administer the service.
     #[error("the account does not administer the service")]
     NoAdmin,
+    /// Administrators need a second factor here, and the account has none.
+    #[error("the account needs a second factor")]
+    FactorMissing,
+    /// The account has no second factor that could be taken away.
+    #[error("the account has no second factor")]
+    NoFactor,
     /// What is to be removed breaks a rule.
     #[error(transparent)]
     Invalid(#[from] InvalidRemoval),
@@ -99,6 +111,9 @@ pub enum AbuseError {
     /// The account is banned, and gets nothing new.
     #[error("the account is banned; unban it first, with `shunt admin unban`")]
     Banned,
+    /// No other account administers the service.
+    #[error("is the only administrator; make another account an administrator first")]
+    LastAdministrator,
     /// This removal is in force for it already.
     #[error("it was already removed")]
     Already(RemovalId),
@@ -117,6 +132,18 @@ pub enum AbuseError {
     /// There are as many hosts as there may be.
     #[error("there are as many domains as there may be")]
     ManyDomains,
+    /// What is said of an invitation breaks a rule.
+    #[error(transparent)]
+    Invitation(#[from] InvalidInvitation),
+    /// Who is invited has an account.
+    #[error("has an account already")]
+    HasAccount,
+    /// There are as many open invitations as there may be.
+    #[error("there are as many open invitations as there may be; revoke some first")]
+    ManyInvitations,
+    /// No token could be drawn: the system has no randomness.
+    #[error("no token could be drawn: {0}")]
+    NoRandomness(String),
     /// The client reached a limit.
     #[error(transparent)]
     TooMany(#[from] TooMany),
@@ -140,16 +167,26 @@ impl Abuse {
             searches,
             blocklist,
             hosts,
+            two_factors: TwoFactorRule::default(),
             clock,
             begun: Notify::new(),
             at_work: Mutex::default(),
         }
     }
 
-    /// The administrator that a token names, at an address.
+    /// The same, in which these accounts need a second factor.
+    #[must_use]
+    pub fn with_two_factors(self, two_factors: TwoFactorRule) -> Self {
+        Self {
+            two_factors,
+            ..self
+        }
+    }
+
+    /// The administrator that a token names, at an address. The role does nothing without a second factor that it needs.
     ///
     /// # Errors
-    /// [`AbuseError::Gone`], [`AbuseError::NoAdmin`], [`AbuseError::Store`].
+    /// [`AbuseError::Gone`], [`AbuseError::NoAdmin`], [`AbuseError::FactorMissing`], [`AbuseError::Store`].
     pub async fn administrator(
         &self,
         principal: Principal,
@@ -161,10 +198,17 @@ impl Abuse {
                 Event::AccessDenied.log(principal.user, address, "");
                 Err(AbuseError::NoAdmin)
             }
-            Some(true) => Ok(Administrator {
-                user: Some(principal.user),
-                address: address.to_owned(),
-            }),
+            Some(true) => {
+                let user = principal.user;
+                if self.two_factors.binds(true) && !self.store.has_second_factor(user).await? {
+                    Event::AccessDenied.log(user, address, "");
+                    return Err(AbuseError::FactorMissing);
+                }
+                Ok(Administrator {
+                    user: Some(user),
+                    address: address.to_owned(),
+                })
+            }
         }
     }
 
@@ -304,18 +348,23 @@ impl Abuse {
         Ok(self.store.audit(wanted).await?)
     }
 
-    /// Closes a report, which makes room for another report.
+    /// Closes a report, which makes room for another report; with `earlier` all open reports of its link that came before it, too.
     ///
     /// # Errors
     /// [`AbuseError::Unknown`], [`AbuseError::Store`].
-    pub async fn close_report(&self, by: &Administrator, report: i64) -> Result<(), AbuseError> {
-        let closed = self
-            .store
-            .close_report(report, by.actor(), self.clock.now());
+    pub async fn close_report(
+        &self,
+        by: &Administrator,
+        report: i64,
+        earlier: bool,
+    ) -> Result<(), AbuseError> {
+        let now = self.clock.now();
+        let closed = self.store.close_report(report, earlier, by.actor(), now);
         if !closed.await? {
             return Err(AbuseError::Unknown);
         }
-        by.log(&format!("close report {report}"));
+        let those_before = if earlier { " and those before it" } else { "" };
+        by.log(&format!("close report {report}{those_before}"));
         Ok(())
     }
 

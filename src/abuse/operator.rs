@@ -3,36 +3,11 @@
 use tokio::time::{sleep, timeout};
 
 use super::work::{AT_ONCE, PAUSE};
-use super::{Abuse, AbuseError, Administrator};
-use crate::domain::{RemovalId, TokenKey, UserId};
+use super::{Abuse, AbuseError};
+use crate::domain::RemovalId;
 use crate::store::StoreError;
 
 impl Abuse {
-    /// Gives an account the role of an administrator.
-    ///
-    /// # Errors
-    /// [`AbuseError::Banned`], [`AbuseError::Store`].
-    pub async fn set_role(&self, by: &Administrator, user: UserId) -> Result<(), AbuseError> {
-        let is_set = self.store.set_role(user, by.actor(), self.clock.now());
-        is_set.await?.then_some(()).ok_or(AbuseError::Banned)
-    }
-
-    /// Gives an account a new password, by its hash; all its tokens are revoked.
-    ///
-    /// # Errors
-    /// [`AbuseError::Banned`], [`AbuseError::Store`].
-    pub async fn reset_password(
-        &self,
-        by: &Administrator,
-        user: UserId,
-        hash: &str,
-        key: TokenKey,
-    ) -> Result<(), AbuseError> {
-        let now = self.clock.now();
-        let reset = self.store.reset_password(user, hash, key, by.actor(), now);
-        reset.await?.then_some(()).ok_or(AbuseError::Banned)
-    }
-
     /// Scans the links of a removal, or of a revoked removal, and waits until running instances have learned of the changes:
     /// [`AT_ONCE`] at most. They do the rest, even if the database fails: the removal itself is committed.
     pub async fn finish(&self, id: RemovalId) {
@@ -53,9 +28,7 @@ impl Abuse {
     }
 
     async fn published(&self) -> Result<(), StoreError> {
-        while !self.store.has_one_process()
-            && !self.store.unpublished_changes(0, 1).await?.is_empty()
-        {
+        while self.store.has_others() && !self.store.unpublished_changes(0, 1).await?.is_empty() {
             sleep(PAUSE).await;
         }
         Ok(())

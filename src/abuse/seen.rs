@@ -61,7 +61,7 @@ impl Abuse {
     }
 
     /// Notes for the audit that an administrator saw where these links with a password lead.
-    async fn note_seen_targets(
+    pub(super) async fn note_seen_targets(
         &self,
         by: &Administrator,
         codes: BTreeSet<&ShortCode>,
@@ -96,7 +96,7 @@ impl Abuse {
     }
 
     /// The turn of an administrator for a search; the operator has a process of its own.
-    async fn turn(&self, by: &Administrator) -> Result<Option<Turn>, TooMany> {
+    pub(super) async fn turn(&self, by: &Administrator) -> Result<Option<Turn>, TooMany> {
         match by.user {
             Some(user) => self.searches.turn(user).await.map(Some),
             None => Ok(None),
@@ -114,6 +114,23 @@ impl Abuse {
             .into_iter()
             .find(|user| !user.email.as_str().is_empty());
         found.ok_or(AbuseError::Unknown)
+    }
+
+    /// The link with this code, also by an alias. What is said of [`Abuse::links`] about passwords holds for it, too.
+    ///
+    /// # Errors
+    /// [`AbuseError::Unknown`], [`AbuseError::Store`].
+    pub async fn seen_link(
+        &self,
+        by: &Administrator,
+        code: &ShortCode,
+    ) -> Result<SeenLink, AbuseError> {
+        let found = self.store.seen_link(code).await?;
+        let found = found.ok_or(AbuseError::Unknown)?;
+        let protected = found.has_password.then_some(&found.code);
+        self.note_seen_targets(by, protected.into_iter().collect())
+            .await?;
+        Ok(found)
     }
 
     /// Reports of links. What is said of [`Abuse::links`] about passwords holds for them, too.

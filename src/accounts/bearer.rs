@@ -40,6 +40,17 @@ impl Accounts {
         Err(TokenFault::Key.into())
     }
 
+    /// The person whom a token names: the principal of a log-in; `None` for an API key.
+    ///
+    /// # Errors
+    /// [`AccountError::Refused`].
+    pub fn person(&self, bearer: &str) -> Result<Option<Principal>, AccountError> {
+        if bearer.starts_with(api_key::PREFIX) {
+            return Ok(None);
+        }
+        self.principal_of(bearer).map(Some)
+    }
+
     /// Whether a token that was valid before has not expired yet. Whether it was ended otherwise, and whether an API key
     /// was, an operation of the account shows.
     #[must_use]

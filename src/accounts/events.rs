@@ -12,6 +12,8 @@ pub(super) enum Event {
     LoginFailMax,
     PasswordChange,
     PasswordChangeFail,
+    /// A link to choose another password was made, to be mailed.
+    PasswordResetAsked,
     TokenCreated,
     TokenRevoked,
     /// A read-only key was used to change something.
@@ -20,6 +22,20 @@ pub(super) enum Event {
     UserDeleted,
     /// Hashes of the passwords of links were exported.
     SecretsRead,
+    /// A person of the identity provider was joined to an account that was there.
+    IdentityJoined,
+    /// A group at the identity provider gave or took the role.
+    RoleChange,
+    /// A second factor was added.
+    FactorAdded,
+    /// The owner removed a second factor.
+    FactorRemoved,
+    /// A recovery code stood for the second factor.
+    RecoveryCodeUsed,
+    /// The owner got other recovery codes.
+    RecoveryCodesChanged,
+    /// A group was made, renamed or ended, has another member, or a member has another role.
+    GroupChange,
 }
 
 impl Event {
@@ -30,12 +46,19 @@ impl Event {
             Self::LoginFailMax => "authn_login_fail_max",
             Self::PasswordChange => "authn_password_change",
             Self::PasswordChangeFail => "authn_password_change_fail",
+            Self::PasswordResetAsked => "authn_password_reset",
             Self::TokenCreated => "authn_token_created",
             Self::TokenRevoked => "authn_token_revoked",
             Self::AccessDenied => "authz_fail",
             Self::UserCreated => "user_created",
             Self::UserDeleted => "user_deleted",
             Self::SecretsRead => "sensitive_read",
+            Self::IdentityJoined => "user_updated",
+            Self::RoleChange | Self::GroupChange => "authz_change",
+            Self::FactorAdded => "authn_factor_added",
+            Self::FactorRemoved => "authn_factor_removed",
+            Self::RecoveryCodeUsed => "authn_recovery_code_used",
+            Self::RecoveryCodesChanged => "authn_recovery_codes_changed",
         }
     }
 
@@ -54,5 +77,17 @@ impl Event {
         } else {
             tracing::info!(event, user, address, "security event");
         }
+    }
+
+    /// The same of a failure, with what was wrong.
+    pub(super) fn log_failed(self, user: UserId, address: &str, wrong: &str) {
+        let (event, user) = (self.name(), user.0);
+        tracing::warn!(event, user, address, wrong, "security event");
+    }
+
+    /// The same of an account, with what was done.
+    pub(super) fn log_with(self, user: UserId, address: &str, done: &str) {
+        let (event, user) = (self.name(), user.0);
+        tracing::info!(event, user, address, done, "security event");
     }
 }

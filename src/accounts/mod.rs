@@ -3,25 +3,36 @@
 use std::sync::Arc;
 
 use crate::domain::{
-    Clock, EmailAddress, Password, Principal, Registration, RegistrationRefused, Scope, TokenKey,
-    User,
+    Clock, EmailAddress, GroupName, Password, PasswordUse, Principal, Registration,
+    RegistrationRefused, Scope, TokenKey, TwoFactorRule, User,
 };
 use crate::limits::{Action, Daily, FailureLimiter, Limiter, TooMany};
 use crate::passwords::HashPermit;
 pub use crate::passwords::{Client, HashError, HasherError, PasswordHasher};
-use crate::store::{CreateUserError, Store, StoreError, committed};
+use crate::store::{CreateUserError, GroupError, Store, StoreError, committed};
 
 mod api_key;
 mod bearer;
 mod common_passwords;
 mod events;
+mod factors;
+mod forgotten;
+mod groups;
 mod hmac;
+mod identities;
+mod identity_provider;
+mod joining;
+mod joining_identity;
 mod keys;
 mod known_addresses;
+mod log_in;
+mod new_password;
 mod noted_today;
 mod own_account;
 mod secret;
 mod sessions;
+mod sign_in_error;
+mod sign_in_results;
 mod token;
 
 use events::Event;
@@ -30,9 +41,14 @@ use noted_today::NotedToday;
 
 pub use bearer::Access;
 pub use common_passwords::{CommonPasswords, WeakPassword};
+pub use factors::SetUp;
+pub use identity_provider::{Arrival, Arrived, BegunSignIn, Identities, ProviderAnswer};
 pub use keys::MAX_KEYS;
+pub use log_in::SignIn;
+pub use new_password::NewPassword;
 pub use secret::{SecretError, load_or_create_secret};
 pub use sessions::{SESSION_LIFETIME, random_text};
+pub use sign_in_error::SignInError;
 pub use token::{Secrets, TokenFault, Tokens};
 
 /// Registers accounts and checks credentials and tokens; knows no HTTP.
@@ -47,6 +63,9 @@ pub struct Accounts {
     failures: FailureLimiter,
     known: KnownAddresses,
     registration: Registration,
+    passwords: PasswordUse,
+    identities: Option<Identities>,
+    two_factors: TwoFactorRule,
     clock: Arc<dyn Clock>,
 }
 
@@ -56,12 +75,24 @@ pub enum AccountError {
     /// Who may register is limited.
     #[error(transparent)]
     NotAdmitted(#[from] RegistrationRefused),
+    /// Passwords log in nowhere.
+    #[error("passwords do not log in here")]
+    NoPasswords,
     /// Another account has this address.
     #[error("the e-mail address is taken")]
     EmailTaken,
     /// There is no such account, or the password is wrong.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,
+    /// The password is right, and a second factor is missing.
+    #[error("a one-time password is needed")]
+    OtpNeeded,
+    /// The one-time password is wrong, or was used before.
+    #[error("the one-time password is wrong")]
+    WrongOtp,
+    /// The account must have a second factor, and has none.
+    #[error("the account needs a second factor")]
+    FactorMissing,
     /// The new password is easily guessed.
     #[error("the password {0}")]
     Weak(#[from] WeakPassword),
@@ -80,6 +111,21 @@ pub enum AccountError {
     /// The account has as many keys as it may have.
     #[error("the account has as many keys as it may have")]
     TooManyKeys,
+    /// Something was not done to a group, or for it.
+    #[error(transparent)]
+    Group(GroupError),
+    /// An API key acts for its own account only.
+    #[error("a key acts for no group")]
+    KeyForGroup,
+    /// The account cannot be deleted: it is the only owner of this group.
+    #[error("the group {} would have no owner", .0.as_str())]
+    OnlyOwner(GroupName),
+    /// The account is not deleted yet: so many of its links are moved, and others are left.
+    #[error("{0} links are moved so far")]
+    LinksLeft(u64),
+    /// The group may have no more than so many links.
+    #[error("the group may have no more than {0} links")]
+    GroupFull(u64),
     /// The account of a token or a key is gone, or its tokens or the key have ended.
     #[error("the token or key was revoked, or its account was deleted")]
     Gone,
@@ -112,6 +158,7 @@ impl Accounts {
         failures: FailureLimiter,
         clock: Arc<dyn Clock>,
     ) -> Self {
+        sign_in_results::publish();
         let known =
             KnownAddresses::new(store.clone(), limiter.hasher().clone(), Arc::clone(&clock));
         Self {
@@ -124,6 +171,9 @@ impl Accounts {
             failures,
             known,
             registration: Registration::Open,
+            passwords: PasswordUse::Everywhere,
+            identities: None,
+            two_factors: TwoFactorRule::default(),
             clock,
         }
     }
@@ -137,7 +187,41 @@ impl Accounts {
         }
     }
 
-    /// Creates an account and issues its first token.
+    /// The same, with an identity provider, and with passwords for no more than this.
+    #[must_use]
+    pub fn with_identities(self, identities: Option<Identities>, passwords: PasswordUse) -> Self {
+        Self {
+            passwords,
+            identities,
+            ..self
+        }
+    }
+
+    /// The same, in which these accounts need a second factor.
+    #[must_use]
+    pub fn with_two_factors(self, two_factors: TwoFactorRule) -> Self {
+        Self {
+            two_factors,
+            ..self
+        }
+    }
+
+    /// What passwords are for.
+    #[must_use]
+    pub fn passwords(&self) -> PasswordUse {
+        self.passwords
+    }
+
+    /// Refuses a password if passwords log in nowhere.
+    fn accepts_passwords(&self) -> Result<(), AccountError> {
+        match self.passwords {
+            PasswordUse::Nowhere => Err(AccountError::NoPasswords),
+            PasswordUse::Everywhere | PasswordUse::Api => Ok(()),
+        }
+    }
+
+    /// Creates an account and issues its first token. If every account needs a second factor, only a page does: a token would go
+    /// without it.
     ///
     /// # Errors
     /// [`AccountError`].
@@ -147,7 +231,25 @@ impl Accounts {
         email: &EmailAddress,
         password: Password,
     ) -> Result<String, AccountError> {
+        if self.two_factors.binds(false) {
+            return Err(AccountError::FactorMissing);
+        }
+        let principal = self.sign_up(client, email, password).await?;
+        self.issue(principal)
+    }
+
+    /// Creates an account.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub async fn sign_up(
+        &self,
+        client: &Client,
+        email: &EmailAddress,
+        password: Password,
+    ) -> Result<Principal, AccountError> {
         let address = client.address();
+        self.accepts_passwords()?;
         self.limiter.count(Action::Register, address).await?;
         self.registration.check(email)?;
         self.common.check(&password, email)?;
@@ -164,7 +266,7 @@ impl Accounts {
         }
         let principal = created?;
         self.known.remember(principal.user, address).await;
-        self.issue(principal)
+        Ok(principal)
     }
 
     async fn create_user(
@@ -186,61 +288,6 @@ impl Accounts {
             Err(CreateUserError::EmailTaken) => Err(AccountError::EmailTaken),
             Err(CreateUserError::Store(error)) => Err(error.into()),
         }
-    }
-
-    /// Issues a token to the owner of these credentials.
-    ///
-    /// # Errors
-    /// [`AccountError`].
-    pub async fn log_in(
-        &self,
-        client: &Client,
-        email: &EmailAddress,
-        password: Password,
-    ) -> Result<String, AccountError> {
-        let address = client.address();
-        self.limiter.count(Action::Login, address).await?;
-        let is_known = self.known.knows(email, address);
-        let attempt = self
-            .failures
-            .begin(&email.lookup_key(), address, is_known)
-            .await
-            .inspect_err(|_| Event::LoginFailMax.log(None, address))?;
-        match self.authenticated(client, email, password).await {
-            Ok(principal) => {
-                Event::LoginSuccess.log(Some(principal.user), address);
-                attempt.forgive().await;
-                self.known.remember(principal.user, address).await;
-                self.issue(principal)
-            }
-            Err(AccountError::WrongCredentials) => Err(AccountError::WrongCredentials),
-            // No password was tried.
-            Err(error) => {
-                attempt.forgive().await;
-                Err(error)
-            }
-        }
-    }
-
-    async fn authenticated(
-        &self,
-        client: &Client,
-        email: &EmailAddress,
-        password: Password,
-    ) -> Result<Principal, AccountError> {
-        let permit = self.hasher.permit(client).await?;
-        let credentials = self.store.credentials(email).await?;
-        let (principal, hash) = credentials
-            .map(|credentials| (credentials.principal, credentials.password_hash))
-            .unzip();
-        // Without an account a dummy hash is checked, so that the time does not show whether the account exists.
-        let matches = permit.verify(password, hash).await?;
-        if !matches {
-            Event::LoginFail.log(principal.map(|of| of.user), client.address());
-        }
-        principal
-            .filter(|_| matches)
-            .ok_or(AccountError::WrongCredentials)
     }
 
     /// The account that a token names.

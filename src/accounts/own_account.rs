@@ -1,10 +1,15 @@
 //! What owners do with their account: change the password, revoke all tokens, delete the account.
 
+use std::time::Duration;
+
 use super::events::Event;
 use super::{AccountError, Accounts, Client, new_key};
-use crate::domain::{EmailAddress, Password, Principal};
+use crate::domain::{EmailAddress, Password, Principal, Timestamp};
 use crate::limits::Action;
-use crate::store::{Change, committed};
+use crate::store::{Change, DeletedUser, committed};
+
+/// For how long a sign-in is as good as a password that is given once more.
+const RECENT: Duration = Duration::from_mins(10);
 
 impl Accounts {
     /// Gives an account another password and issues a token. Every token from before is refused from then on, on every
@@ -19,6 +24,7 @@ impl Accounts {
         old: Password,
         new: Password,
     ) -> Result<String, AccountError> {
+        self.accepts_passwords()?;
         let email = self
             .confirm(client, principal, old, Event::PasswordChangeFail)
             .await?;
@@ -31,6 +37,19 @@ impl Accounts {
         committed();
         Event::PasswordChange.log(Some(principal.user), client.address());
         self.issue(Principal { key, ..principal })
+    }
+
+    /// Keeps the language of an account's pages, by its tag; empty: the browser's.
+    ///
+    /// # Errors
+    /// [`AccountError::Gone`], [`AccountError::Store`].
+    pub async fn choose_language(
+        &self,
+        principal: Principal,
+        tag: &str,
+    ) -> Result<(), AccountError> {
+        let is_kept = self.store.choose_language(principal, tag).await?;
+        is_kept.then_some(()).ok_or(AccountError::Gone)
     }
 
     /// Ends every token of an account, on every instance.
@@ -62,16 +81,76 @@ impl Accounts {
     ) -> Result<Vec<Change>, AccountError> {
         self.confirm(client, principal, password, Event::LoginFail)
             .await?;
-        let deleted = self.store.delete_user(principal, self.clock.now()).await?;
-        let changes = deleted.ok_or(AccountError::Gone)?;
-        committed();
-        Event::UserDeleted.log(Some(principal.user), client.address());
-        Ok(changes)
+        self.delete_confirmed(client, principal).await
+    }
+
+    async fn delete_confirmed(
+        &self,
+        client: &Client,
+        principal: Principal,
+    ) -> Result<Vec<Change>, AccountError> {
+        let deleted = self
+            .store
+            .delete_user(principal, true, self.clock.now())
+            .await?;
+        Self::deleted(client, principal, deleted)
+    }
+
+    /// The changes of the links of an account that was deleted.
+    pub(super) fn deleted(
+        client: &Client,
+        principal: Principal,
+        deleted: DeletedUser,
+    ) -> Result<Vec<Change>, AccountError> {
+        match deleted {
+            DeletedUser::Gone | DeletedUser::HasLinks => Err(AccountError::Gone),
+            DeletedUser::OnlyOwner(group) => Err(AccountError::OnlyOwner(group)),
+            DeletedUser::Done(changes) => {
+                committed();
+                Event::UserDeleted.log(Some(principal.user), client.address());
+                Ok(changes)
+            }
+        }
+    }
+
+    /// Whether an account has a password: an account that the identity provider's word created has none.
+    ///
+    /// # Errors
+    /// [`AccountError::Gone`], [`AccountError::Store`].
+    pub async fn has_password(&self, principal: Principal) -> Result<bool, AccountError> {
+        if self.provider().is_none() {
+            return Ok(true);
+        }
+        let has_password = self.store.has_password(principal).await?;
+        has_password.ok_or(AccountError::Gone)
+    }
+
+    /// Whether a session began a short time ago.
+    #[must_use]
+    pub fn is_recent(&self, began_at: Timestamp) -> bool {
+        began_at.after(RECENT) > self.clock.now()
+    }
+
+    /// Deletes an account without a password, as [`Accounts::delete`], in a session that began a short time ago. `None` if it did not,
+    /// or the account has a password.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub async fn delete_without_password(
+        &self,
+        client: &Client,
+        principal: Principal,
+        began_at: Timestamp,
+    ) -> Result<Option<Vec<Change>>, AccountError> {
+        if !self.is_recent(began_at) || self.has_password(principal).await? {
+            return Ok(None);
+        }
+        self.delete_confirmed(client, principal).await.map(Some)
     }
 
     /// Checks the password of an account whose token was given. Attempts are limited as log-ins are, and a failure counts
     /// as a failed log-in: a stolen token gives no more guesses. Returns the account's address.
-    async fn confirm(
+    pub(super) async fn confirm(
         &self,
         client: &Client,
         principal: Principal,

@@ -8,7 +8,7 @@ use ring::digest::{SHA256, digest};
 use super::events::Event;
 use super::{AccountError, Accounts};
 use crate::domain::{Principal, TokenKey};
-use crate::store::{OpenSession, WebSession};
+use crate::store::{OpenSession, SessionBy, WebSession};
 
 /// How long a session lasts at most.
 pub const SESSION_LIFETIME: Duration = Duration::from_hours(14 * 24);
@@ -36,6 +36,7 @@ impl Accounts {
         &self,
         owner: Principal,
         agent: &str,
+        by: SessionBy<'_>,
     ) -> Result<String, AccountError> {
         let cookie = random_text().map_err(|error| AccountError::NoKey(error.to_string()))?;
         let agent: String = agent.chars().filter(|char| !char.is_control()).collect();
@@ -47,6 +48,7 @@ impl Accounts {
             agent: &agent,
             created_at: now,
             expires_at: now.after(SESSION_LIFETIME),
+            by,
         };
         self.store.begin_session(new).await?;
         Ok(cookie)

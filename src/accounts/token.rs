@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hmac;
 use crate::domain::{Clock, Principal, TokenKey, TokenSecret, UserId};
+use crate::oidc::AttemptKey;
 
 /// Longest token that is parsed; tokens of this service have about 300 bytes, or more with a long `BASE_URL`.
 const MAX_BYTES: usize = 4_096;
@@ -26,6 +27,7 @@ const CLOCK_SKEW_SECONDS: u64 = 300;
 #[derive(Clone)]
 pub struct Tokens {
     keys: Arc<Keys>,
+    seals: AttemptKey,
     issuer: Arc<str>,
     ttl: Duration,
     clock: Arc<dyn Clock>,
@@ -98,11 +100,17 @@ impl Tokens {
             validation,
         };
         Self {
+            seals: AttemptKey::new(&secrets.current),
             keys: Arc::new(keys),
             issuer: issuer.into(),
             ttl,
             clock,
         }
+    }
+
+    /// Signs what browsers keep of a sign-in that is not complete.
+    pub(super) fn seals(&self) -> &AttemptKey {
+        &self.seals
     }
 
     /// A fresh token of an account.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::{EmailAddress, Password};
+use crate::domain::{EmailAddress, OneTimePassword, Password};
 use crate::http::ApiError;
 
 /// Body of a registration.
@@ -44,12 +44,19 @@ pub(super) struct LoginBody {
     /// Its password.
     #[schema(example = "correct horse battery")]
     password: String,
+    /// A code of the account's app or one of its recovery codes, if the account has two factors. Each is good once. Without it a
+    /// right password of such an account is answered 401 `One-time password needed`.
+    #[schema(example = "123456")]
+    otp: Option<String>,
 }
 
 impl LoginBody {
-    pub(super) fn parse(self) -> Result<(EmailAddress, Password), ApiError> {
+    pub(super) fn parse(
+        self,
+    ) -> Result<(EmailAddress, Password, Option<OneTimePassword>), ApiError> {
         let email = parse_email(self.email)?;
-        Ok((email, Password::at_log_in(self.password)))
+        let otp = self.otp.as_deref().map(OneTimePassword::parse);
+        Ok((email, Password::at_log_in(self.password), otp))
     }
 }
 

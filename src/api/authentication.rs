@@ -3,20 +3,33 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts};
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, HeaderName};
 use axum::http::request::Parts;
+use serde::Deserialize;
 
 use crate::abuse::{Abuse, Administrator};
 use crate::accounts::{Access, Accounts, TokenFault};
-use crate::domain::{Principal, User};
-use crate::http::{Admitted, ApiError, ClientAddress};
+use crate::domain::{GroupRole, OneTimeToken, Principal, User, UserId};
+use crate::http::{Admitted, ApiError, ClientAddress, QueryOf};
+use crate::links::{LinkService, StatsReader};
+
+/// The header by which a person who is logged in acts for a group. A header, as it means the same on every route, and no route's own
+/// parameters change.
+pub(super) const GROUP: HeaderName = HeaderName::from_static("shunt-group");
 
 /// The account that a valid token or key belongs to; looked up, so that a token outlives no account.
 pub(super) struct CurrentUser(pub User);
 
-/// The account that a valid token or key names, not looked up: for routes where the database checks it anyway. A key that
-/// may read alone is refused where the method changes something.
+/// The account that a valid token or key names, not looked up: for routes where the database checks it anyway; or the group that the
+/// header names, whose member the token's account is. A key that only reads, and a viewer, are refused where the method changes
+/// something.
 pub(super) struct TokenOwner(pub Principal);
+
+/// The same with the person, who may move links elsewhere: `None` of a key.
+pub(super) struct ActingPerson {
+    pub(super) owner: Principal,
+    pub(super) person: Option<Principal>,
+}
 
 /// The same on a route that only creates links: a key for that is enough.
 pub(super) struct LinkMaker(pub Principal);
@@ -27,8 +40,11 @@ pub(super) struct ListeningOwner {
     pub(super) bearer: String,
 }
 
-/// The account that a valid token names, not looked up. API keys are refused.
+/// The account that a valid token names, not looked up. API keys are refused, and groups.
 pub(super) struct LoggedIn(pub Principal);
+
+/// The same on routes of keys, which a group has, too: its owners have them.
+pub(super) struct KeyOwner(pub Principal);
 
 /// The administrator that a valid token names, looked up with the role. API keys are refused.
 pub(super) struct Admin(pub Administrator);
@@ -101,10 +117,40 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let accounts = Arc::<Accounts>::from_ref(state);
-        let owner = accounts.logged_in(bearer(parts)?).await?;
-        belongs_to(parts, owner)?;
+        let owner = logged_in(parts, state).await?;
+        match group(parts)? {
+            None => Ok(Self(owner)),
+            Some(_) => Err(ApiError::no_group_here()),
+        }
+    }
+}
+
+impl<S> FromRequestParts<S> for KeyOwner
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let person = logged_in(parts, state).await?;
+        let owner = acting(parts, state, person, GroupRole::Owner).await?;
         Ok(Self(owner))
+    }
+}
+
+impl<S> FromRequestParts<S> for ActingPerson
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let TokenOwner(owner) = TokenOwner::from_request_parts(parts, state).await?;
+        let accounts = Arc::<Accounts>::from_ref(state);
+        let person = accounts.person(bearer(parts)?)?;
+        Ok(Self { owner, person })
     }
 }
 
@@ -117,12 +163,46 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let principal = owner(parts, state, Access::Itself).await?;
+        if group(parts)?.is_some() {
+            return Err(ApiError::no_group_here());
+        }
         let user = Arc::<Accounts>::from_ref(state).user(principal).await?;
         Ok(Self(user))
     }
 }
 
-/// The account that a token names, or a key that permits this.
+/// Who asks for the statistics of a link. Where everybody may read them, it is not looked at who asks.
+pub(super) struct AskedBy(pub StatsReader);
+
+/// The secret of a share.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ShareQuery {
+    share: Option<String>,
+}
+
+impl<S> FromRequestParts<S> for AskedBy
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+    Arc<LinkService>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        if Arc::<LinkService>::from_ref(state).stats_are_public() {
+            return Ok(Self(StatsReader::Anybody));
+        }
+        let QueryOf(query) = QueryOf::<ShareQuery>::from_request_parts(parts, state).await?;
+        if let Some(share) = query.share {
+            return Ok(Self(StatsReader::Holder(OneTimeToken::parse(&share))));
+        }
+        let TokenOwner(owner) = TokenOwner::from_request_parts(parts, state).await?;
+        Ok(Self(StatsReader::Account(owner)))
+    }
+}
+
+/// The account that a token names, or a key that permits this; or the group for which that account acts.
 async fn owner<S>(parts: &mut Parts, state: &S, access: Access) -> Result<Principal, ApiError>
 where
     S: Sync,
@@ -133,7 +213,62 @@ where
     let owner = accounts.owner(bearer(parts)?, access, client.as_str());
     let owner = owner.await?;
     belongs_to(parts, owner)?;
+    match access {
+        Access::Itself => Ok(owner),
+        Access::Read => acting(parts, state, owner, GroupRole::Viewer).await,
+        Access::Change | Access::Create => acting(parts, state, owner, GroupRole::Editor).await,
+    }
+}
+
+/// The account itself, or the group that the request names, if it has at least this role there.
+async fn acting<S>(
+    parts: &mut Parts,
+    state: &S,
+    person: Principal,
+    needed: GroupRole,
+) -> Result<Principal, ApiError>
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+{
+    let Some(group) = group(parts)? else {
+        return Ok(person);
+    };
+    let accounts = Arc::<Accounts>::from_ref(state);
+    if accounts.person(bearer(parts)?)?.is_none() {
+        return Err(ApiError::key_for_group());
+    }
+    let Ok(client) = ClientAddress::from_request_parts(parts, state).await;
+    let acting = accounts.acting(person, group, needed, client.as_str());
+    Ok(acting.await?)
+}
+
+/// The account that a log-in token names.
+async fn logged_in<S>(parts: &Parts, state: &S) -> Result<Principal, ApiError>
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+{
+    let accounts = Arc::<Accounts>::from_ref(state);
+    let owner = accounts.logged_in(bearer(parts)?).await?;
+    belongs_to(parts, owner)?;
     Ok(owner)
+}
+
+/// The group that a request names.
+fn group(parts: &Parts) -> Result<Option<UserId>, ApiError> {
+    let mut headers = parts.headers.get_all(GROUP).iter();
+    let Some(header) = headers.next() else {
+        return Ok(None);
+    };
+    let number = header
+        .to_str()
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    let number = number.filter(|number| *number > 0 && headers.next().is_none());
+    number
+        .map(|number| Some(UserId(number)))
+        .ok_or_else(ApiError::invalid_group_header)
 }
 
 /// Counts the request for the account, which has its share of all.

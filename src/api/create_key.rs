@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::authentication::LoggedIn;
+use super::authentication::KeyOwner;
 use super::key_body::KeyFields;
 #[cfg(test)]
 use super::key_body::ScopeBody;
@@ -60,7 +60,7 @@ pub(super) struct NewKeyResponse {
 )]
 pub(super) async fn create_key(
     State(accounts): State<Arc<Accounts>>,
-    LoggedIn(owner): LoggedIn,
+    KeyOwner(owner): KeyOwner,
     client: ClientAddress,
     body: Result<JsonBody<NewKeyBody>, ApiError>,
 ) -> Result<Json<NewKeyResponse>, ApiError> {

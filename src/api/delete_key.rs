@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
-use super::authentication::LoggedIn;
+use super::authentication::KeyOwner;
 use crate::accounts::Accounts;
 #[cfg(test)]
 use crate::http::documented::{ErrorBody, NeedsDatabase, NeedsToken};
@@ -26,7 +26,7 @@ use crate::http::{ApiError, ClientAddress};
 )]
 pub(super) async fn delete_key(
     State(accounts): State<Arc<Accounts>>,
-    LoggedIn(owner): LoggedIn,
+    KeyOwner(owner): KeyOwner,
     client: ClientAddress,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {

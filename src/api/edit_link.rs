@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-use super::authentication::TokenOwner;
+use super::authentication::ActingPerson;
 use super::base_address::BaseAddress;
 use super::entity_tags::expected;
 use super::link_body::{View, one_link};
@@ -17,7 +17,7 @@ use crate::http::documented::{
     TakesBody,
 };
 use crate::http::{ApiError, ClientAddress, JsonBody, PathCode};
-use crate::links::LinkService;
+use crate::links::{LinkService, Mover};
 #[cfg(test)]
 use crate::wire::FullLinkBody;
 use crate::wire::LinkPatch;
@@ -25,7 +25,8 @@ use crate::wire::LinkPatch;
 /// Change one of your links.
 ///
 /// A JSON merge patch: fields that are named change, all others stay. The change is felt on every instance once this is
-/// answered. The code itself never changes, and clicks stay counted. A committed change is answered 200, even if its exact click
+/// answered. The code itself never changes, and clicks stay counted. `owner` moves the link to a group, or back: it keeps its codes, clicks
+/// and history, and counts for what the new owner may have. A committed change is answered 200, even if its exact click
 /// count cannot be read.
 #[utoipa::path(
     patch, path = "/urls/{short_code}", tag = "links", operation_id = "edit",
@@ -58,18 +59,31 @@ pub(super) async fn edit(
     State(links): State<Arc<LinkService>>,
     State(accounts): State<Arc<Accounts>>,
     State(base_address): State<BaseAddress>,
-    TokenOwner(owner): TokenOwner,
+    ActingPerson { owner, person }: ActingPerson,
     PathCode(code): PathCode,
     client: ClientAddress,
     headers: HeaderMap,
     patch: Result<JsonBody<LinkPatch>, ApiError>,
 ) -> Result<Response, ApiError> {
     let edit = patch.and_then(|JsonBody(patch)| {
+        let new_owner = patch.0.new_owner().map_err(ApiError::invalid)?;
         let edit = patch.0.edit(&links.own_host, links.is_reserved);
-        edit.map_err(ApiError::invalid)
+        Ok((edit.map_err(ApiError::invalid)?, new_owner))
     });
     let edited = match (&code, &edit) {
-        (Some(code), Ok(edit)) => {
+        (Some(code), Ok((_, Some(new_owner)))) => {
+            let address = client.as_str();
+            let person = person.ok_or_else(ApiError::key_for_group)?;
+            let mover = Mover {
+                person: person.user,
+                to: accounts.new_owner(person, *new_owner, address).await?,
+                address,
+            };
+            links
+                .move_link(owner, code, &expected(&headers), &mover)
+                .await?
+        }
+        (Some(code), Ok((edit, None))) => {
             let expected = expected(&headers);
             links
                 .edit(owner, code, edit, &expected, client.as_str())
@@ -127,6 +141,7 @@ mod tests {
             id: LinkId::LAST,
             code: ShortCode::parse("abcd").unwrap(),
             owner: UserId(1),
+            made_by: UserId(1),
             properties,
             created_at: Timestamp::MAX,
             updated_at: Timestamp::MAX,
@@ -158,6 +173,7 @@ mod tests {
                 json!([{"name": "b", "target_url": "https://b.example/", "when": {"device": "tv"}}]),
             ])
             .boxed(),
+            FieldValue::Owner(_) => select(vec![json!("me"), json!(7)]).boxed(),
             FieldValue::Count(_) | FieldValue::Ignored(_) => {
                 panic!("{} is in no patch", field.name)
             }
@@ -193,6 +209,10 @@ mod tests {
                     let mut expected = shown(before.clone());
                     let bare = shown(LinkProperties::of(before.target.clone()));
                     for (field, value) in named {
+                        // A link is moved otherwise.
+                        if field == "owner" {
+                            continue;
+                        }
                         // A new one is hashed before the edit is applied.
                         if field == "password" {
                             if value.is_null() {

@@ -16,7 +16,7 @@ use super::link_stream::{CsvLinks, Form, LinkJson, WholeList};
 #[cfg(test)]
 use super::words::ExportWord;
 use crate::accounts::Accounts;
-use crate::domain::Principal;
+use crate::domain::{GroupRole, Principal};
 #[cfg(test)]
 use crate::http::documented::{ErrorBody, Limited, NeedsDatabase, NeedsToken, TakesQuery};
 use crate::http::{ApiError, ClientAddress, QueryOf, with_clicks_as_of};
@@ -89,6 +89,14 @@ pub(super) async fn export(
         }
     };
     if secrets {
+        if let Some(person) = accounts
+            .person(&bearer)?
+            .filter(|person| person.user != owner.user)
+        {
+            accounts
+                .acting(person, owner.user, GroupRole::Editor, client.as_str())
+                .await?;
+        }
         accounts.reads_secrets(&bearer, client.as_str()).await?;
     }
     let what = (base_address, secrets);
@@ -211,6 +219,7 @@ mod tests {
                 id: LinkId::parse(7).unwrap(),
                 code: ShortCode::parse(&code).unwrap(),
                 owner: UserId(1),
+                made_by: UserId(1),
                 properties,
                 created_at: Timestamp::from_micros(1_700_000_000_123_456).unwrap(),
                 updated_at: Timestamp::from_micros(1_700_000_000_123_457).unwrap(),
@@ -244,7 +253,7 @@ mod tests {
                 let mut body = form.head();
                 for (link, clicks) in &links {
                     let now = link.created_at;
-                    let listed = ListedLink { link, clicks: *clicks, status: link.status(*clicks, now) };
+                    let listed = ListedLink { link, clicks: *clicks, status: link.status(*clicks, now), days: &[] };
                     form.write_link(&listed, &mut true, &mut body).unwrap();
                 }
                 let requests = imported(kind, &body);

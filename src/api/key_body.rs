@@ -34,6 +34,10 @@ pub(super) struct KeyFields {
     /// When it expires.
     #[schema(required = true, example = "2028-01-31T18:00:00Z", format = DateTime)]
     expires_at: Option<String>,
+    /// Of a key of a group, the address of the member who made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "ada@example.org")]
+    made_by: Option<String>,
 }
 
 impl KeyFields {
@@ -48,6 +52,7 @@ impl KeyFields {
             },
             created_at: key.created_at.with_micros(),
             expires_at: key.expires_at.map(|end| end.to_string()),
+            made_by: key.made_by.as_ref().map(|maker| maker.as_str().to_owned()),
         }
     }
 }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::authentication::LoggedIn;
+use super::authentication::KeyOwner;
 use super::key_body::KeyFields;
 use crate::accounts::Accounts;
 #[cfg(test)]
@@ -32,7 +32,7 @@ pub(super) struct KeyBody {
 )]
 pub(super) async fn list_keys(
     State(accounts): State<Arc<Accounts>>,
-    LoggedIn(owner): LoggedIn,
+    KeyOwner(owner): KeyOwner,
 ) -> Result<Json<Vec<KeyBody>>, ApiError> {
     let keys = accounts.keys(owner).await?;
     let bodies = keys.into_iter().map(|key| KeyBody {

@@ -18,7 +18,7 @@ use super::link_stream::{Form, LinkJson, WholeList, array};
 #[cfg(test)]
 use super::words::SortWord;
 use crate::accounts::Accounts;
-use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, SearchText};
+use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchTag, StatusFilter};
 #[cfg(test)]
 use crate::http::documented::{
     ErrorBody, Limited, NeedsDatabase, NeedsReadKey, NeedsToken, TakesQuery,
@@ -42,7 +42,8 @@ const MAX_LIMIT: u32 = 1_000;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListQuery {
-    /// Links that have all of these words, each anywhere in code, alias, target, title or note, in any case. White space stands between words.
+    /// Links that have all of these words, each anywhere in code, alias, target, title, note or tags, in any case and with any accents. White
+    /// space stands between words. A word that is a short URL of this service finds the link with its code.
     /// At most 200 bytes. One search of an account runs at a time: a further one waits for its turn.
     #[param(max_length = 200)]
     q: Option<String>,
@@ -173,7 +174,7 @@ struct Part {
 impl ListQuery {
     fn parse(&self, links: &LinkService) -> Result<ListRequest, ApiError> {
         let invalid = |error: InvalidSearch| ApiError::invalid(error.to_string());
-        let mut listing = self.listing().map_err(invalid)?;
+        let mut listing = self.listing(links).map_err(invalid)?;
         let group = links.group(None, self.domain.as_deref());
         listing.filter.domain = group.map_err(invalid)?.domain;
         Ok(ListRequest {
@@ -183,10 +184,14 @@ impl ListQuery {
         })
     }
 
-    fn listing(&self) -> Result<Listing, InvalidSearch> {
-        let status = |word| LinkStatus::parse(word).ok_or(InvalidSearch::Status);
+    fn listing(&self, links: &LinkService) -> Result<Listing, InvalidSearch> {
+        let text = |raw: &str| links.search_text(raw);
+        let status = |word| {
+            let status = LinkStatus::parse(word).ok_or(InvalidSearch::Status);
+            status.map(StatusFilter::Only)
+        };
         let filter = LinkFilter {
-            text: self.q.as_deref().map_or(Ok(None), SearchText::parse)?,
+            text: self.q.as_deref().map_or(Ok(None), text)?,
             tag: self.tag.as_deref().map(SearchTag::parse).transpose()?,
             status: self.status.as_deref().map(status).transpose()?,
             domain: None,

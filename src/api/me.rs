@@ -18,6 +18,10 @@ pub(super) struct MeBody {
     /// E-mail address, as it was given.
     #[schema(example = "ada@example.org", format = "email", max_length = 254)]
     email: String,
+    /// Of the key of a group, its name. The address is no real address then.
+    #[schema(example = "Marketing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
 }
 
 /// Whose token is this?
@@ -29,5 +33,6 @@ pub(super) async fn me(CurrentUser(user): CurrentUser) -> Json<MeBody> {
     Json(MeBody {
         id: user.id,
         email: user.email.as_str().to_owned(),
+        group: user.group.map(|name| name.as_str().to_owned()),
     })
 }

@@ -7,7 +7,7 @@ use axum::extract::{FromRef, MatchedPath, Request};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
-use axum::routing::{delete, get, patch, post};
+use axum::routing::{delete, get, patch, post, put};
 use axum::{Extension, Router};
 
 use crate::abuse::Abuse;
@@ -19,6 +19,7 @@ use crate::http::{
     self, Admission, BodyLimits, TrustedProxies, refuse_cross_origin, with_admission, with_domain,
 };
 use crate::links::{LinkService, LiveCounts};
+use crate::mail::InvitationMail;
 use crate::redirect::{LinkPasswords, Redirect};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::metrics::{HTTP_DURATION, HTTP_REQUESTS};
@@ -45,6 +46,8 @@ mod explorer;
 mod export;
 mod export_series;
 mod for_pages;
+mod group_members;
+mod groups;
 mod health;
 mod idempotency_key;
 mod key_body;
@@ -67,6 +70,7 @@ mod ready;
 mod register;
 mod report;
 mod series_body;
+mod shares;
 mod shorten;
 mod show_link;
 mod stats;
@@ -81,6 +85,7 @@ use document::DocumentJson;
 
 pub use base_address::BaseAddress;
 pub use for_pages::{csv_of_links, ndjson_of_links};
+pub use qr::QrLogo;
 pub use ready::Readiness;
 pub use well_known::SecurityContact;
 
@@ -105,8 +110,12 @@ pub struct ApiState {
     pub metrics: Exposition,
     /// For links to the next page.
     pub base_address: BaseAddress,
+    /// For QR codes.
+    pub qr_logo: QrLogo,
     /// For `security.txt`.
     pub security_contact: SecurityContact,
+    /// Mails invitations.
+    pub invitation_mail: InvitationMail,
 }
 
 /// The API: all routes, with metrics, security headers and fallbacks around them. `/metrics` is one of them where
@@ -160,6 +169,7 @@ fn routes(
         bytes: guards.max_body_bytes + 256 * 1_024,
         timeout: guards.body_timeout,
     });
+    let of_shares = post(shares::make).get(shares::list);
     let of_pool = post(pool::add).get(pool::show).delete(pool::empty);
     let routes = Router::new()
         .merge(without_token)
@@ -204,6 +214,8 @@ fn routes(
         )
         .route("/urls/{short_code}/stats/live", get(live::live))
         .route("/urls/{short_code}/qr", get(qr::qr))
+        .route("/urls/{short_code}/shares", of_shares)
+        .route("/urls/{short_code}/shares/{id}", delete(shares::end))
         .route(
             "/urls/{short_code}",
             get(show_link::show)
@@ -243,7 +255,7 @@ fn routes(
     }
 }
 
-/// The routes of administrators, and of hosts beside the service's own.
+/// The routes of administrators, of hosts beside the service's own, and of groups.
 fn administration(of_host: Extension<BodyLimits>) -> Router<ApiState> {
     Router::new()
         .route("/admin/audit", get(admin::audit::audit))
@@ -263,6 +275,14 @@ fn administration(of_host: Extension<BodyLimits>) -> Router<ApiState> {
         .route("/domains", get(domains::domains))
         .route(paths::ANDROID_FILE, get(domains::assetlinks))
         .route(paths::APPLE_FILE, get(domains::apple_app_site_association))
+        .route(
+            "/admin/invitations",
+            get(admin::invitations::list_invitations).post(admin::invitations::invite),
+        )
+        .route(
+            "/admin/invitations/{id}",
+            delete(admin::invitations::revoke_invitation),
+        )
         .route("/admin/links", get(admin::search_links::search_links))
         .route(
             "/admin/removals",
@@ -278,6 +298,16 @@ fn administration(of_host: Extension<BodyLimits>) -> Router<ApiState> {
             delete(admin::close_report::close_report),
         )
         .route("/admin/users", get(admin::search_users::search_users))
+        .route("/groups", get(groups::list).post(groups::make))
+        .route(
+            "/groups/{id}",
+            (get(groups::show).patch(groups::rename)).delete(groups::delete),
+        )
+        .route("/groups/{id}/members", get(group_members::list))
+        .route(
+            "/groups/{id}/members/{member}",
+            put(group_members::set).delete(group_members::remove),
+        )
 }
 
 /// Counts and times a request under its route's template.
@@ -326,6 +356,7 @@ fn method_label(method: &Method) -> &'static str {
         Method::HEAD => "HEAD",
         Method::POST => "POST",
         Method::PATCH => "PATCH",
+        Method::PUT => "PUT",
         Method::DELETE => "DELETE",
         _ => "other",
     }

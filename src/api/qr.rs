@@ -20,7 +20,7 @@ use super::words;
 use crate::http::documented::{CodeParameter, ErrorBody, LimitsMisses, NeedsDatabase, TakesQuery};
 use crate::http::{ApiError, ClientAddress, PathCode, QueryOf};
 use crate::links::LinkService;
-use crate::qr::{Color, Colors, ErrorCorrection, Image, MARGINS, QrCode, SIZES};
+use crate::qr::{Color, Colors, ErrorCorrection, Image, Logo, MARGINS, QrCode, SIZES};
 
 /// Default size of an image in pixels, and default margin in modules. Four modules are the standard's quiet zone.
 const SIZE: u32 = 256;
@@ -53,7 +53,14 @@ pub(super) struct QrQuery {
     /// Colour of the light modules and of the margin as RRGGBB.
     #[param(pattern = "^[0-9A-Fa-f]{6}$", default = "ffffff")]
     light: Option<String>,
+    /// `true`: with the service's logo in the middle, if it has one. The error correction is `H` then.
+    #[param(value_type = Option<bool>, default = false)]
+    logo: Option<String>,
 }
+
+/// The operator's logo, if there is one.
+#[derive(Clone)]
+pub struct QrLogo(pub Option<Logo>);
 
 /// An image in PNG.
 #[derive(ToSchema)]
@@ -88,6 +95,7 @@ struct PngBody(Vec<u8>);
             ("unknown" = (value = json!({"detail": "darc: is not known here; did you mean dark?"}))),
             ("size" = (value = json!({"detail": "size: must be a whole number from 64 to 2048"}))),
             ("too small" = (value = json!({"detail": "size: must be at least 73 here, one pixel for each module; or choose a smaller margin"}))),
+            ("logo" = (value = json!({"detail": "logo: must be false, as this service has no logo"}))),
             ("contrast" = (value = json!({"detail": "dark: must be much darker than light for scanners to read it"}))),
         )),
         TakesQuery, LimitsMisses, NeedsDatabase,
@@ -96,12 +104,13 @@ struct PngBody(Vec<u8>);
 pub(super) async fn qr(
     State(links): State<Arc<LinkService>>,
     State(base_address): State<BaseAddress>,
+    State(logo): State<QrLogo>,
     PathCode(code): PathCode,
     client: ClientAddress,
     headers: HeaderMap,
     QueryOf(query): QueryOf<QrQuery>,
 ) -> Result<Response, ApiError> {
-    let drawing = query.parse()?;
+    let drawing = query.parse(logo)?;
     let code = code.ok_or_else(ApiError::url_not_found)?;
     if !links.exists(&code, client.as_str()).await? {
         return Err(ApiError::url_not_found());
@@ -132,10 +141,11 @@ struct Drawing {
     margin: u32,
     error_correction: ErrorCorrection,
     colors: Colors,
+    logo: Option<Logo>,
 }
 
 impl QrQuery {
-    fn parse(self) -> Result<Drawing, ApiError> {
+    fn parse(self, logo: QrLogo) -> Result<Drawing, ApiError> {
         let format = match self.format.as_deref() {
             None | Some("svg") => Format::Svg,
             Some("png") => Format::Png,
@@ -146,7 +156,14 @@ impl QrQuery {
             Some(raw) => ErrorCorrection::parse(&raw)
                 .ok_or_else(|| ApiError::invalid("ecc: must be L, M, Q or H"))?,
         };
+        let no_logo = || ApiError::invalid("logo: must be false, as this service has no logo");
+        let logo = match self.logo.as_deref() {
+            None | Some("false") => None,
+            Some("true") => Some(logo.0.ok_or_else(no_logo)?),
+            Some(_) => return Err(ApiError::invalid("logo: must be true or false")),
+        };
         Ok(Drawing {
+            logo,
             format,
             size: whole_number("size", self.size, SIZE, &SIZES)?,
             margin: whole_number("margin", self.margin, MARGIN, &MARGINS)?,
@@ -188,8 +205,14 @@ fn color(field: &str, raw: Option<String>, default: Color) -> Result<Color, ApiE
 impl Drawing {
     /// The media type of the image, and the image.
     fn draw(&self, short_url: &str) -> Result<(&'static str, Vec<u8>), ApiError> {
-        let code = QrCode::encode(short_url, self.error_correction)?;
-        let image = Image::new(&code, self.size, self.margin, self.colors)?;
+        let code = match self.logo {
+            None => QrCode::encode(short_url, self.error_correction)?,
+            Some(_) => QrCode::encode_around_logo(short_url)?,
+        };
+        let mut image = Image::new(&code, self.size, self.margin, self.colors)?;
+        if let Some(logo) = &self.logo {
+            image = image.with_logo(logo);
+        }
         Ok(match self.format {
             Format::Svg => ("image/svg+xml", image.svg().into_bytes()),
             Format::Png => ("image/png", image.png()?),
@@ -240,8 +263,8 @@ mod tests {
                 ("ecc", matches(ecc.as_ref(), |raw| ["L", "M", "Q", "H"].contains(&raw))),
                 ("dark", matches(dark.as_ref(), is_color)),
             ];
-            let query = QrQuery { format, size, margin, ecc, dark, light: None };
-            match query.parse() {
+            let query = QrQuery { format, size, margin, ecc, dark, light: None, logo: None };
+            match query.parse(QrLogo(None)) {
                 Ok(_) => prop_assert!(fits.iter().all(|(_, fits)| *fits)),
                 Err(error) => {
                     let error = error.to_string();

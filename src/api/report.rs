@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::domain::{InvalidRemoval, Reason};
+use crate::domain::{DomainId, InvalidRemoval, InvalidSearch, Reason};
 #[cfg(test)]
 use crate::http::documented::{
     ErrorBody, Limited, NeedsDatabase, NeedsRoom, TakesBody, TakesNoToken,
@@ -22,6 +22,9 @@ pub(super) struct NewReportBody {
     /// Code of the link.
     #[schema(example = "K7mXq2R")]
     short_code: String,
+    /// Its host; left out, it is the service's own.
+    #[schema(example = "go.example.org")]
+    domain: Option<String>,
     /// What is wrong with it.
     #[schema(
         example = "It asks for my bank's password",
@@ -52,7 +55,14 @@ pub(super) async fn report(
 ) -> Result<StatusCode, ApiError> {
     let invalid = |error: InvalidRemoval| ApiError::invalid(error.to_string());
     let reason = Reason::parse(&body.reason).map_err(invalid)?;
+    let domain = match &body.domain {
+        None => Some(DomainId::OWN),
+        Some(host) => links.domain_named(host),
+    };
+    let unknown = || ApiError::invalid(InvalidSearch::Domain.to_string());
+    let domain = domain.ok_or_else(unknown)?;
     let code = parse_code(&body.short_code).ok_or_else(ApiError::url_not_found)?;
+    let code = code.at(domain);
     if links.report(&code, &reason, client.as_str()).await? {
         Ok(StatusCode::ACCEPTED)
     } else {

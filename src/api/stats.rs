@@ -7,8 +7,11 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::authentication::AskedBy;
 use super::base_address::BaseAddress;
 use super::link_body::name_short_url;
+#[cfg(test)]
+use super::shares::{NeedsTokenOrShare, ShareParameter};
 #[cfg(test)]
 use crate::http::documented::{CodeParameter, ErrorBody, LimitsMisses, NeedsDatabase};
 use crate::http::{ApiError, ClientAddress, Json, PathCode};
@@ -40,25 +43,33 @@ pub(super) struct StatsBody {
 
 /// How often was a link followed?
 ///
-/// The statistics are public. Every redirect that was answered before is counted, on whichever instance; the number
+/// The statistics are public, unless the operator has them for owners only (`STATS=owner`): then they need a token or a key of the
+/// owner that may read, or the secret of a share. Every redirect that was answered before is counted, on whichever instance; the number
 /// never falls. While an exact number cannot be read, the response is 503.
 #[utoipa::path(
-    get, path = "/urls/{short_code}/stats", tag = "links", operation_id = "stats", params(CodeParameter),
+    get, path = "/urls/{short_code}/stats", tag = "links", operation_id = "stats", params(CodeParameter, ShareParameter), security((), ("bearer" = [])),
     responses(
         (status = 200, description = "The exact number", body = StatsBody, headers(
             ("Link" = String, description = "`<…>; rel=\"shortlink\"`: the address that people share"),
         )),
         (status = 404, description = "No link has this code", body = ErrorBody, example = json!({"detail": "Not Found"})),
-        LimitsMisses, NeedsDatabase,
+        NeedsTokenOrShare, LimitsMisses, NeedsDatabase,
     ),
 )]
 pub(super) async fn stats(
     State(links): State<Arc<LinkService>>,
     State(base_address): State<BaseAddress>,
+    AskedBy(reader): AskedBy,
     PathCode(code): PathCode,
     client: ClientAddress,
 ) -> Result<Response, ApiError> {
     let code = code.ok_or_else(ApiError::not_found)?;
+    if !links
+        .may_read_stats(&reader, &code, client.as_str())
+        .await?
+    {
+        return Err(ApiError::not_found());
+    }
     let stats = links.stats(&code, client.as_str()).await?;
     let stats = stats.ok_or_else(ApiError::not_found)?;
     let body = StatsBody {

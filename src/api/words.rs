@@ -27,6 +27,18 @@ words! {
         FewestClicks = "clicks",
     }
 
+    /// The role of an account.
+    RoleWord {
+        Administrator = "admin",
+    }
+
+    /// What a member of a group is.
+    GroupRoleWord {
+        Viewer = "viewer",
+        Editor = "editor",
+        Owner = "owner",
+    }
+
     /// The length of a point.
     IntervalWord {
         Hour = "hour",
@@ -88,12 +100,30 @@ words! {
         Remove = "remove",
         Revoke = "revoke",
         Grant = "grant",
+        RevokeRole = "revoke_role",
         ResetPassword = "reset_password",
         CloseReport = "close_report",
         SeeTargets = "see_targets",
         AddDomain = "add_domain",
         EditDomain = "edit_domain",
         RemoveDomain = "remove_domain",
+        Invite = "invite",
+        RevokeInvitation = "revoke_invitation",
+        Join = "join",
+        CreateAdministrator = "create_administrator",
+        ResetForgotten = "reset_forgotten",
+        AddFactor = "add_factor",
+        RemoveFactor = "remove_factor",
+        ResetFactors = "reset_factors",
+        RecoveryCode = "recovery_code",
+        NewRecoveryCodes = "new_recovery_codes",
+        MakeGroup = "make_group",
+        RenameGroup = "rename_group",
+        EndGroup = "end_group",
+        AddMember = "add_member",
+        SetMemberRole = "set_member_role",
+        RemoveMember = "remove_member",
+        Move = "move",
     }
 
     /// How far a removal is.

@@ -15,7 +15,7 @@ use crate::domain::{
 pub struct CachedLink {
     /// Its clicks are counted under this number.
     pub id: LinkId,
-    /// Its owner, whose clicks are summed, too.
+    /// The account that made it, whose clicks are summed, too.
     pub owner: UserId,
     /// Its target.
     pub location: Location,
@@ -116,7 +116,7 @@ impl CachedLink {
     pub(super) fn new(link: &LinkTarget, shard: Shard) -> Self {
         Self {
             id: link.id,
-            owner: link.owner,
+            owner: link.made_by,
             location: link.target.location(),
             end: LinkEnd::at(link.expires_at),
             shard,

@@ -4,12 +4,12 @@ use std::error::Error;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use shunt::abuse::{Abuse, Administrator};
+use shunt::abuse::{Abuse, AbuseError, Administrator, join_path};
 use shunt::accounts::{PasswordHasher, random_text};
 use shunt::config::Config;
 use shunt::domain::{
-    NamedUser, Password, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget, SearchText,
-    Timestamp, TokenKey, UserId,
+    InvitedRole, NamedUser, Password, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
+    SearchText, Timestamp, TokenKey, UserId,
 };
 
 use work::{newest, on_database, print};
@@ -23,10 +23,16 @@ mod work;
 
 #[derive(Subcommand)]
 pub(super) enum Action {
+    /// Invite somebody to make an account that administers the service: prints a link that works once, for seven days.
+    Create(OfAccount),
     /// Make an account an administrator.
     Grant(OfAccount),
+    /// Take the role of an administrator from an account; the last administrator keeps it.
+    RevokeRole(OfAccount),
     /// Give an account a new password, which is printed; all its tokens are revoked.
     ResetPassword(OfAccount),
+    /// Take the second factors from an account whose owner has lost them; all its tokens are revoked.
+    ResetTwoFactors(OfAccount),
     /// List accounts, newest first.
     Users(Users),
     /// Ban an account: its tokens, sessions and keys are revoked, it cannot log in, and its links are removed.
@@ -117,13 +123,34 @@ pub(super) struct Audit {
 /// Does what was asked, on the database of the settings.
 pub(super) fn run(action: Action) -> Result<(), Failure> {
     match action {
+        Action::Create(OfAccount { email, config }) => create(&email, config),
         Action::Grant(OfAccount { email, config }) => on_database(config, async |abuse, by| {
             let user = account(abuse, &email).await?;
             abuse.set_role(by, user).await?;
             print(&format!("{} is an administrator", harmless(&email)))
         }),
+        Action::RevokeRole(OfAccount { email, config }) => {
+            on_database(config, async |abuse, by| {
+                let user = account(abuse, &email).await?;
+                abuse.take_role(by, user).await?;
+                print(&format!(
+                    "{} is no administrator any more",
+                    harmless(&email)
+                ))
+            })
+        }
         Action::ResetPassword(OfAccount { email, config }) => {
             on_database(config, async |abuse, by| reset(abuse, by, &email).await)
+        }
+        Action::ResetTwoFactors(OfAccount { email, config }) => {
+            on_database(config, async |abuse, by| {
+                let user = account(abuse, &email).await?;
+                abuse.reset_factors(by, user, TokenKey::generate()?).await?;
+                print(&format!(
+                    "{} signs in by its password only",
+                    harmless(&email)
+                ))
+            })
         }
         Action::Users(Users { text, config }) => on_database(config, async |abuse, by| {
             let text = text.as_deref().map(SearchText::parse).transpose()?;
@@ -180,6 +207,26 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
             Ok(())
         }),
     }
+}
+
+/// The password is chosen at the link: no shell keeps it, and no process list shows it.
+fn create(email: &str, config: Config) -> Result<(), Failure> {
+    let base_url = match &config.base_url {
+        Some(base_url) => base_url.as_str().to_owned(),
+        None => format!("http://{}", config.bind),
+    };
+    on_database(config, async |abuse, by| {
+        let role = InvitedRole::Administrator;
+        let invited = abuse.invite(by, &email.parse()?, role, None).await;
+        let (_, token) = invited.map_err(|error| match error {
+            AbuseError::HasAccount => format!(
+                "{} {error}; make it an administrator with `shunt admin grant`",
+                harmless(email)
+            ),
+            error => error.to_string(),
+        })?;
+        print(&format!("{base_url}{}", join_path(&token)))
+    })
 }
 
 fn remove(wanted: Remove) -> Result<(), Failure> {

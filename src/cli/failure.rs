@@ -19,6 +19,7 @@ macro_rules! exit_codes {
     (@4) => { "\n  4  no such link" };
     (@tag) => { "\n  4  no link has the tag" };
     (@key) => { "\n  4  no such key" };
+    (@group) => { "\n  4  no such group or member" };
     (@5) => { "\n  5  the service cannot be reached, or asks to come back later" };
     ($($code:tt)+) => { concat!("Exit codes:", $(exit_codes!(@$code)),+) };
 }

@@ -9,6 +9,7 @@ use clap_complete::Shell;
 use shunt::config::{Config, ConfigError};
 
 mod admin;
+mod check_oidc;
 mod client;
 mod failure;
 mod harmless;
@@ -61,7 +62,7 @@ enum Command {
     /// Bring the schema of the database up to date, print each step, and do nothing else.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Migrate(Config),
-    /// Administer accounts and domains, directly on the database. With SQLite the service must be stopped first.
+    /// Administer accounts and domains, directly on the database, while the service runs or not.
     #[command(after_long_help = EXIT_CODES_OF_SERVICE)]
     Admin {
         #[command(subcommand)]

@@ -7,8 +7,8 @@ use clap::{Arg, ArgMatches, Args, Command};
 use serde_json::{Map, Value, json};
 use shunt::config::Config;
 
-use super::Failure;
 use super::output::{self, ASIDE, HEAD, harmless};
+use super::{Failure, check_oidc};
 
 /// Shown in place of a secret.
 const HIDDEN: &str = "***";
@@ -21,6 +21,9 @@ pub(super) struct ConfigArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Ask the identity provider of `OIDC_ISSUER`, and say what is wrong with it or with the settings, and what to register there.
+    #[arg(long, conflicts_with = "json")]
+    check_oidc: bool,
 }
 
 /// A setting as it is shown.
@@ -34,6 +37,9 @@ struct SettingRow {
 /// Checks the settings as a start does, and prints them.
 pub(super) fn print(args: ConfigArgs, given: &ArgMatches) -> Result<(), Failure> {
     let config = args.config.checked().map_err(|error| Failure::of(&error))?;
+    if args.check_oidc {
+        return check_oidc::run(&config);
+    }
     // The rows come from the description of the flags: a new setting needs no line here.
     let described = Config::augment_args(Command::new("settings"));
     let rows: Vec<SettingRow> = described

@@ -26,6 +26,7 @@ use crate::shared_redis::{RedisFailure, RedisShard, RedisShards, Term, scripts};
 use crate::store::{CountSnapshot, Store, StoreError};
 
 mod as_of;
+mod days;
 mod owner;
 mod parts;
 mod reading;
@@ -34,6 +35,7 @@ mod unflushed;
 mod written;
 
 pub use as_of::AsOf;
+pub use days::LinkDays;
 pub use parts::LinkSeries;
 use parts::{RedisSnapshot, sum_parts, sum_series};
 use unflushed::NewestReading;
@@ -269,16 +271,21 @@ impl Counting<'_> {
         if links.is_empty() {
             return Ok(HashMap::new());
         }
-        self.none_in_memory()?;
-        let counts = self.counts;
-        let mut links = links.to_vec();
-        links.sort_unstable();
-        if has_parked {
-            counts.settle_for(&links).await?;
-        }
+        let (counts, links) = (self.counts, self.settled(links, has_parked).await?);
         let parts = links.chunk_by(|one, other| one.shard() == other.shard());
         let counted = try_join_all(parts.map(|part| counts.of_shard(part))).await?;
         Ok(counted.into_iter().flatten().collect())
+    }
+
+    /// The links by their shards, once no batch of them is parked or in memory.
+    async fn settled(&self, links: &[Click], has_parked: bool) -> Result<Vec<Click>, CountError> {
+        self.none_in_memory()?;
+        let mut links = links.to_vec();
+        links.sort_unstable();
+        if has_parked {
+            self.counts.settle_for(&links).await?;
+        }
+        Ok(links)
     }
 
     /// The series of a link over the intervals in `range`, as exact as [`Counting::of`]: over all intervals its sum is the

@@ -51,7 +51,8 @@
 //! 5. **A count is exact.** It is read from Redis first, then from one snapshot of the database. The ledger in that snapshot
 //!    says which of the clicks in Redis the database already has (see [`counts`]).
 //! 6. **Clicks are kept by link ID.** IDs are never reused, so the clicks of a deleted link never land on another link.
-//!    The owner of a link never changes, and travels with each click. A click by an alias is in its batch twice: for the link, and for
+//!    The account that made a link never changes, and travels with each click: its sums have the clicks, also once the link is moved to
+//!    another account. Readers of the sums of either account subtract or add the clicks of links that were moved, link by link. A click by an alias is in its batch twice: for the link, and for
 //!    the id of the alias, without an owner, so that each sum has it once. Both are in the shard of the link's own code. Changes of
 //!    the alias are announced there, too. If the link has `max_clicks`, the alias is counted once the click is granted.
 //! 7. **A Redis is used in one term.** A term is a fencing token. The ledger raises it when a server is taken into use that

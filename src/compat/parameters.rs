@@ -4,6 +4,8 @@
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
+use crate::http::{is_multipart, parts};
+
 /// More parameters than any call has.
 const MAX_PARAMETERS: usize = 100;
 
@@ -34,9 +36,8 @@ impl Parameters {
         if body.trim_ascii().is_empty() {
             return Ok(Self::default());
         }
-        if kind.eq_ignore_ascii_case("multipart/form-data") {
-            let boundary = boundary(content_type).ok_or("the boundary of the parts is missing")?;
-            return Self::of_parts(&boundary, body);
+        if is_multipart(content_type) {
+            return Self::of_parts(content_type, body);
         }
         let is_json = kind.eq_ignore_ascii_case("application/json") || kind.ends_with("+json");
         if is_json || body.trim_ascii_start().starts_with(b"{") {
@@ -65,25 +66,14 @@ impl Parameters {
         Ok(read)
     }
 
-    fn of_parts(boundary: &str, body: &[u8]) -> Result<Self, String> {
-        const BROKEN: &str = "the parts of the body must be as multipart/form-data has them";
+    fn of_parts(content_type: &str, body: &[u8]) -> Result<Self, String> {
         let mut read = Self::default();
         let text = std::str::from_utf8(body).map_err(|_| "the body must be UTF-8")?;
-        // The first boundary has no line before it.
-        let text = format!("\r\n{text}");
-        let delimiter = format!("\r\n--{boundary}");
-        let mut parts = text.split(&delimiter).skip(1);
-        loop {
-            let part = parts.next().ok_or(BROKEN)?;
-            if part.starts_with("--") {
-                return Ok(read);
-            }
-            let part = part.trim_start_matches([' ', '\t']);
-            let part = part.strip_prefix("\r\n").ok_or(BROKEN)?;
-            let (head, value) = part.split_once("\r\n\r\n").ok_or(BROKEN)?;
-            let name = head.split("\r\n").find_map(name_of_part).ok_or(BROKEN)?;
-            read.add(name, value.to_owned())?;
+        for (name, value) in parts(content_type, text.as_bytes())? {
+            // A part of a text is one: the signs around it are ASCII.
+            read.add(name, String::from_utf8_lossy(value).into_owned())?;
         }
+        Ok(read)
     }
 
     fn add(&mut self, name: String, value: String) -> Result<(), String> {
@@ -130,33 +120,6 @@ fn decoded(raw: &str) -> Option<String> {
     let spaced = raw.replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8().ok()?;
     Some(decoded.into_owned())
-}
-
-/// RFC 2046: 1 to 70 characters.
-fn boundary(content_type: &str) -> Option<String> {
-    let mut parameters = content_type.split(';').skip(1);
-    let boundary = parameters.find_map(|parameter| {
-        let (name, value) = parameter.trim().split_once('=')?;
-        name.eq_ignore_ascii_case("boundary").then_some(value)
-    })?;
-    let boundary = boundary.trim_matches('"');
-    let fits =
-        (1..=70).contains(&boundary.len()) && boundary.bytes().all(|byte| byte.is_ascii_graphic());
-    fits.then(|| boundary.to_owned())
-}
-
-/// The name in `Content-Disposition: form-data; name="…"`.
-fn name_of_part(line: &str) -> Option<String> {
-    let (header, value) = line.split_once(':')?;
-    if !header.trim().eq_ignore_ascii_case("content-disposition") {
-        return None;
-    }
-    let mut parameters = value.split(';').skip(1);
-    parameters.find_map(|parameter| {
-        let (name, value) = parameter.trim().split_once('=')?;
-        let is_name = name.eq_ignore_ascii_case("name");
-        is_name.then(|| value.trim_matches('"').to_owned())
-    })
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::parse::{file, on_or_off};
+use super::parse::{file, on_or_off, stats_audience};
 use super::setting::{Optional, mebibytes, number, optional, setting};
+use crate::domain::StatsAudience;
 
 /// What is kept about visitors.
 #[derive(Args, Clone, Debug)]
@@ -22,6 +23,11 @@ pub struct AnalyticsSettings {
     )]
     #[arg(action = ArgAction::Set, default_value = "on", value_parser = setting(on_or_off))]
     pub are_on: bool,
+    /// Who may read the statistics of a link: `public`, everybody who knows its code, or `owner`, only its owner and people who have a
+    /// share of them (`POST /urls/{short_code}/shares`).
+    #[arg(long, env = "STATS", value_name = "WHO")]
+    #[arg(default_value = "public", value_parser = setting(stats_audience))]
+    pub stats: StatsAudience,
     /// A file in MMDB format with the countries of addresses, such as GeoLite2-Country; read again when it changes. Unset: no
     /// countries.
     #[arg(long, env = "GEOIP_DATABASE", value_name = "PATH")]

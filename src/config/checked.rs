@@ -1,5 +1,6 @@
 //! Reads the secrets that are kept in files, and checks that the settings agree with each other.
 
+use super::mail::smtp;
 use super::parse::{collector, database, jwt_secret, postgres, redis_urls};
 use super::{Config, ConfigError, DatabaseUrl};
 use crate::domain::Limits;
@@ -25,12 +26,14 @@ impl Config {
         files.fill("JWT_SECRET", &mut self.jwt_secret, jwt_secret)?;
         let previous = &mut self.jwt_secret_previous;
         files.fill("JWT_SECRET_PREVIOUS", previous, jwt_secret)?;
+        files.fill("SMTP_URL", &mut self.mail.smtp, smtp)?;
         let collector_of_traces = &mut self.otlp_endpoint;
         files.fill(
             "OTEL_EXPORTER_OTLP_ENDPOINT",
             collector_of_traces,
             collector,
         )?;
+        self.oidc.fill(&files)?;
         Ok(self)
     }
 
@@ -48,6 +51,9 @@ impl Config {
                 return wrong(name, fault);
             }
         }
+        self.administrator.agree()?;
+        self.mail.agree()?;
+        self.oidc.check()?;
         if self.metrics_bind == Some(self.bind) && self.bind.port() != 0 {
             return wrong("METRICS_BIND", "is the address of BIND; give another port");
         }

@@ -1,5 +1,4 @@
-//! Settings, from flags and the environment: a flag wins over its variable. They are read at the start; `SETTINGS_FILE` wins
-//! over both for a few settings, and is read again upon SIGHUP.
+//! Settings, from flags and the environment: a flag wins over its variable. `SETTINGS_FILE` wins over both for a few, anew upon SIGHUP.
 //!
 //! Each setting is one field of [`Config`]: its flag, variable, default and meaning, and the parser that turns its text into a
 //! value. The command line, `shunt config`, the help texts and `deploy/settings.md` follow from it.
@@ -16,6 +15,7 @@ use crate::domain::{Registration, Shard, TokenSecret};
 use crate::telemetry::LogFormat;
 
 mod addresses;
+mod administrator;
 mod analytics;
 mod base_url;
 mod checked;
@@ -23,6 +23,8 @@ mod clients;
 mod error;
 mod guards;
 mod kept;
+mod mail;
+mod oidc;
 mod parse;
 mod reload;
 mod secret_files;
@@ -36,12 +38,15 @@ use parse::{
 use setting::{Optional, mebibytes, milliseconds, number, number_or, optional, seconds, setting};
 
 pub use addresses::{DatabaseUrl, LOCAL_URL, RedisUrls};
+pub use administrator::AdministratorSettings;
 pub use analytics::AnalyticsSettings;
 pub use base_url::BaseUrl;
 pub use clients::{ClientSettings, Compat, Origin};
 pub use error::ConfigError;
 pub use guards::Guards;
 pub use kept::KeptSettings;
+pub use mail::{MailSettings, SmtpServer, SmtpTls};
+pub use oidc::OidcSettings;
 pub use reload::Reloaded;
 pub use secret_files::SecretFiles;
 pub use setting::bind;
@@ -64,7 +69,7 @@ pub struct Config {
     #[arg(long, env = "BASE_URL", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(BaseUrl::parse))]
     pub base_url: Optional<BaseUrl>,
-    /// `sqlite://PATH` (embedded; the file is created at the first start, for one process at a time) or `postgres://…`.
+    /// `sqlite://PATH` (embedded, made at the first start, for one process) or `postgres://…`.
     #[arg(
         long = "database-url",
         env = "DATABASE_URL",
@@ -330,20 +335,20 @@ pub struct Config {
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
     pub blocklist: Optional<PathBuf>,
     /// Ask search engines not to list short links: `X-Robots-Tag: noindex` on redirects. `true` or `false`.
-    #[arg(
-        long,
-        env = "NOINDEX",
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
+    #[arg(long, env = "NOINDEX", value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(default_value = "false", value_parser = setting(yes_or_no), action = ArgAction::Set)]
     pub noindex: bool,
     /// Who may register: `open`, `closed`, or the domains of e-mail addresses, separated by commas, such as example.org.
     #[arg(long, env = "REGISTRATION", value_name = "WHO")]
     #[arg(default_value = "open", value_parser = setting(Registration::parse))]
     pub registration: Registration,
+    /// The first administrator.
+    #[command(flatten)]
+    pub administrator: AdministratorSettings,
+    /// Signing in by `OpenID` Connect.
+    #[command(flatten)]
+    pub oidc: OidcSettings,
     /// For how long things are kept.
     #[command(flatten)]
     pub kept: KeptSettings,
@@ -354,6 +359,9 @@ pub struct Config {
     /// What visitors find beside short links.
     #[command(flatten)]
     pub site: SiteSettings,
+    /// Mail.
+    #[command(flatten)]
+    pub mail: MailSettings,
     /// Proxies whose X-Forwarded-For is trusted: networks, separated by commas, such as 10.0.0.0/8.
     #[arg(long, env = "TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(default_value = "", hide_default_value = true, value_parser = setting(networks))]
@@ -378,12 +386,8 @@ pub struct Config {
     /// How long a stop may take before it is forced.
     ///
     /// Open requests get half of it; the rest is for the clicks.
-    #[arg(
-        long = "shutdown-timeout-seconds",
-        env = "SHUTDOWN_TIMEOUT_SECONDS",
-        value_name = "SECONDS"
-    )]
-    #[arg(default_value = "30", value_parser = seconds(1..=3_600))]
+    #[arg(long = "shutdown-timeout-seconds", env = "SHUTDOWN_TIMEOUT_SECONDS")]
+    #[arg(value_name = "SECONDS", default_value = "30", value_parser = seconds(1..=3_600))]
     pub shutdown_timeout: Duration,
 }
 

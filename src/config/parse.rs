@@ -11,7 +11,7 @@ use tracing::level_filters::LevelFilter;
 use url::Url;
 
 use super::{DatabaseUrl, RedisUrls};
-use crate::domain::{TokenSecret, WeakSecret};
+use crate::domain::{StatsAudience, TokenSecret, WeakSecret};
 use crate::telemetry::LogFormat;
 
 /// The default log filter.
@@ -138,6 +138,14 @@ pub(super) fn on_or_off(raw: &str) -> Result<bool, String> {
     }
 }
 
+pub(super) fn stats_audience(raw: &str) -> Result<StatsAudience, String> {
+    match raw {
+        "public" => Ok(StatsAudience::Everybody),
+        "owner" => Ok(StatsAudience::Owner),
+        _ => Err(format!("must be public or owner, not `{raw}`")),
+    }
+}
+
 /// The address in `security.txt`.
 pub(super) fn security_contact(raw: &str) -> Result<String, String> {
     let url = Url::parse(raw).ok();
@@ -180,7 +188,7 @@ pub(super) fn postgres(raw: &str) -> Result<String, String> {
 
 /// A password that contains one of these characters would end the address too early: the rest would be taken for another
 /// part, and be shown.
-fn whole_address(raw: &str) -> Result<(), String> {
+pub(super) fn whole_address(raw: &str) -> Result<(), String> {
     let address = raw.split_once("://").map_or(raw, |(_, address)| address);
     match address.find(['/', '?', '#']) {
         Some(end) if address[end..].contains('@') => Err(
@@ -191,7 +199,7 @@ fn whole_address(raw: &str) -> Result<(), String> {
     }
 }
 
-fn known_parameters(url: &Url, known: &[&str]) -> Result<(), String> {
+pub(super) fn known_parameters(url: &Url, known: &[&str]) -> Result<(), String> {
     let mut names = url.query_pairs().map(|(name, _)| name);
     let is_unknown = |name: &std::borrow::Cow<'_, str>| {
         !known.contains(&&**name) && !name.starts_with("options[")

@@ -41,6 +41,14 @@ pub struct SecretFiles {
     #[arg(long, env = "JWT_SECRET_PREVIOUS_FILE", value_name = "PATH")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
     pub jwt_secret_previous_file: Optional<PathBuf>,
+    /// A file with the value of `OIDC_CLIENT_SECRET`.
+    #[arg(long, env = "OIDC_CLIENT_SECRET_FILE", value_name = "PATH")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
+    pub oidc_client_secret_file: Optional<PathBuf>,
+    /// A file with the value of `SMTP_URL`.
+    #[arg(long, env = "SMTP_URL_FILE", value_name = "PATH")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
+    pub smtp_url_file: Optional<PathBuf>,
     /// A file with the value of `OTEL_EXPORTER_OTLP_ENDPOINT`.
     #[arg(
         long = "otlp-endpoint-file",
@@ -61,6 +69,8 @@ impl SecretFiles {
             "REDIS_URL" => &self.redis_url_file,
             "JWT_SECRET" => &self.jwt_secret_file,
             "JWT_SECRET_PREVIOUS" => &self.jwt_secret_previous_file,
+            "OIDC_CLIENT_SECRET" => &self.oidc_client_secret_file,
+            "SMTP_URL" => &self.smtp_url_file,
             "OTEL_EXPORTER_OTLP_ENDPOINT" => &self.otlp_endpoint_file,
             _ => return None,
         };
@@ -94,13 +104,17 @@ impl SecretFiles {
         if is_given {
             return Err(wrong(format!("{name} is given, too; unset one of them")));
         }
-        let text = read(path)
-            .map_err(|error| wrong(format!("{}: {}", path.display(), io_reason(&error))))?;
-        let text = text.strip_suffix('\n').unwrap_or(&text);
-        let text = text.strip_suffix('\r').unwrap_or(text);
-        let parsed = parse(text).map_err(|fault| wrong(format!("{}: {fault}", path.display())));
+        let text = secret_in(path).map_err(wrong)?;
+        let parsed = parse(&text).map_err(|fault| wrong(format!("{}: {fault}", path.display())));
         parsed.map(Some)
     }
+}
+
+/// What a file holds, without a newline at its end; or why it cannot be read.
+pub(super) fn secret_in(path: &Path) -> Result<String, String> {
+    let text = read(path).map_err(|error| format!("{}: {}", path.display(), io_reason(&error)))?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
 
 fn read(path: &Path) -> io::Result<String> {

@@ -1,5 +1,6 @@
 //! What visitors find beside short links.
 
+use std::fs;
 use std::sync::Arc;
 
 use clap::Args;
@@ -7,7 +8,8 @@ use url::Url;
 
 use super::parse::{site_contact, site_name};
 use super::setting::{Optional, optional, setting};
-use crate::domain::{Location, TargetUrl};
+use crate::domain::{Location, TargetUrl, io_reason};
+use crate::qr::Logo;
 
 /// What visitors find beside short links.
 #[derive(Args, Clone, Debug)]
@@ -28,6 +30,11 @@ pub struct SiteSettings {
     #[arg(long, env = "NOT_FOUND_REDIRECT", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(redirect))]
     pub not_found_redirect: Optional<TargetUrl>,
+    /// A logo for QR codes that are asked for with it: a PNG or SVG file of at most 64 KiB, read at the start. Codes in PNG can have a
+    /// PNG only.
+    #[arg(long, env = "QR_LOGO", value_name = "PATH")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(logo))]
+    pub qr_logo: Optional<Logo>,
 }
 
 impl SiteSettings {
@@ -47,4 +54,10 @@ fn redirect(raw: &str) -> Result<TargetUrl, String> {
     url.ok_or_else(|| {
         format!("`{raw}` is not an address; give an address such as https://example.org")
     })
+}
+
+/// A logo, of which the file is read.
+fn logo(path: &str) -> Result<Logo, String> {
+    let file = fs::read(path).map_err(|error| format!("`{path}`: {}", io_reason(&error)))?;
+    Logo::parse(&file).map_err(|error| format!("`{path}` {error}"))
 }

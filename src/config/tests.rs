@@ -3,6 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod oidc;
+
 #[derive(Parser)]
 #[command(args_override_self = true)]
 struct Line {
@@ -46,6 +48,24 @@ fn a_public_address_has_no_path_and_nothing_that_links_cannot_have() {
         ),
     ] {
         is_named(flag, name);
+    }
+}
+
+#[test]
+fn settings_of_the_administrator_and_of_mail_need_each_other() {
+    for (flag, fault) in [
+        ("--admin-email=ada", "ADMIN_EMAIL: `ada` is not an e-mail"),
+        ("--admin-email=ada@example.org", "ADMIN_EMAIL: the account"),
+        ("--admin-password-file=x", "ADMIN_PASSWORD_FILE: is the"),
+        (
+            "--smtp-url=smtp://localhost",
+            "SMTP_URL: mail needs a sender",
+        ),
+        ("--smtp-url=localhost", "SMTP_URL: must be smtp://"),
+        ("--mail-from=a@example.org", "MAIL_FROM: there is no mail"),
+        ("--mail-from=nobody", "MAIL_FROM: `nobody` is not"),
+    ] {
+        is_named(flag, fault);
     }
 }
 

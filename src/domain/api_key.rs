@@ -1,6 +1,6 @@
 //! API keys: what they may do, and what their owners see of them.
 
-use super::Timestamp;
+use super::{EmailAddress, Timestamp};
 
 /// What an API key may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,8 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     /// The last day on which it was used, as `2027-01-31`.
     pub last_used_on: Option<String>,
+    /// Of a key of a group, the address of the member who made it, if that account is still there.
+    pub made_by: Option<EmailAddress>,
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What administrators see: links, accounts, reports, and what was done.
 
 use super::{
-    EmailAddress, RemovalStatus, Rules, SearchText, ShortCode, TargetUrl, Timestamp, UserId,
+    EmailAddress, GroupName, RemovalStatus, Rules, SearchText, ShortCode, TargetUrl, Timestamp,
+    UserId,
 };
 
 /// A part of a list by falling numbers.
@@ -91,8 +92,10 @@ pub struct SeenLink {
 pub struct SeenUser {
     /// Identifier.
     pub id: UserId,
-    /// Its address.
+    /// Its address; of a group, what stands for one.
     pub email: EmailAddress,
+    /// The name of a group.
+    pub group: Option<GroupName>,
     /// When it was made.
     pub created_at: Timestamp,
     /// How many links it has.

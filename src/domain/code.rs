@@ -72,22 +72,18 @@ impl ShortCode {
     /// The same code of another host.
     #[must_use]
     pub fn at(&self, domain: DomainId) -> Self {
-        let code = self.as_str();
+        let own = Self(CompactString::new(self.as_str()));
         if domain.is_own() {
-            return Self(CompactString::new(code));
+            return own;
         }
-        // Every redirect of another host pays for it: formatting takes three times as long.
-        let mut key = [0_u8; MAX_KEY];
-        let number = domain.written_to(&mut key);
-        let end = number + 1 + code.len();
-        let Some(room) = key.get_mut(number + 1..end) else {
-            return Self(compact_str::format_compact!("{domain}{HOST_END}{code}"));
-        };
-        room.copy_from_slice(code.as_bytes());
-        key[number] = b'/';
-        Self(CompactString::new(
-            std::str::from_utf8(&key[..end]).unwrap_or_default(),
-        ))
+        own.moved_to(&HostKey::of(domain))
+    }
+
+    /// The same code of another host, of a code of the service's own. Every redirect of another host pays for it.
+    pub(super) fn moved_to(&self, host: &HostKey) -> Self {
+        let mut key = host.0.clone();
+        key.push_str(&self.0);
+        Self(key)
     }
 
     /// The host that it belongs to.
@@ -160,11 +156,19 @@ impl ShortCode {
 /// Stands between the number of a domain and a code. No code has it.
 const HOST_END: char = '/';
 
-/// Bytes of the longest key: ten digits, the slash and a code.
-const MAX_KEY: usize = 10 + 1 + MAX_LENGTH;
-
 /// The same in a path. No code has it, either.
 const IN_PATH: &str = "~";
+
+/// What the keys of a host's codes begin with.
+#[derive(Clone, Debug)]
+pub(super) struct HostKey(CompactString);
+
+impl HostKey {
+    /// Of a host that is not the service's own.
+    pub(super) fn of(domain: DomainId) -> Self {
+        Self(compact_str::format_compact!("{domain}{HOST_END}"))
+    }
+}
 
 /// The number of a host: links of different hosts do not know each other's codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -191,22 +195,6 @@ impl DomainId {
     #[must_use]
     pub fn number(self) -> i64 {
         self.0.into()
-    }
-
-    /// Writes the number in decimal; returns how many digits it has.
-    fn written_to(self, text: &mut [u8; MAX_KEY]) -> usize {
-        let (mut digits, mut rest) = (1, self.0 / 10);
-        while rest > 0 {
-            rest /= 10;
-            digits += 1;
-        }
-        let mut rest = self.0;
-        for digit in text[..digits].iter_mut().rev() {
-            // What a division by ten leaves is one digit.
-            *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
-            rest /= 10;
-        }
-        digits
     }
 }
 

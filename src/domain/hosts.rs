@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use foldhash::fast::RandomState;
 
+use super::code::HostKey;
 use super::host::parsed;
 use super::{DomainId, InvalidDomain, Location, ShortCode};
 
@@ -111,8 +112,10 @@ pub struct ServedHost {
 /// All hosts beside the service's own.
 #[derive(Debug, Default)]
 pub struct Hosts {
-    by_name: HashMap<Box<[u8]>, Arc<ServedHost>, RandomState>,
-    by_id: HashMap<DomainId, Arc<ServedHost>, RandomState>,
+    names: HashMap<Box<[u8]>, Arc<ServedHost>, RandomState>,
+    /// What keys begin with, by what most requests write: the name, and the host as it was given.
+    usual_names: HashMap<Box<[u8]>, HostKey, RandomState>,
+    ids: HashMap<DomainId, Arc<ServedHost>, RandomState>,
 }
 
 impl Hosts {
@@ -122,9 +125,13 @@ impl Hosts {
         let mut all = Self::default();
         for host in hosts {
             let host = Arc::new(host);
-            let name = host.host.name().as_bytes().into();
-            all.by_name.insert(name, Arc::clone(&host));
-            all.by_id.insert(host.id, host);
+            let name = host.host.name().as_bytes();
+            let given = host.host.as_str().as_bytes();
+            for usual in [name, given] {
+                all.usual_names.insert(usual.into(), HostKey::of(host.id));
+            }
+            all.names.insert(name.into(), Arc::clone(&host));
+            all.ids.insert(host.id, host);
         }
         all
     }
@@ -133,7 +140,7 @@ impl Hosts {
     /// root's dot. `None`: it is taken for the service's own. Allocates nothing.
     #[must_use]
     pub fn named(&self, host: &[u8]) -> Option<&Arc<ServedHost>> {
-        if self.by_name.is_empty() {
+        if self.names.is_empty() {
             return None;
         }
         let host = without_port(host.trim_ascii());
@@ -151,19 +158,25 @@ impl Hosts {
         for (lower, byte) in lower.iter_mut().zip(host) {
             *lower = byte.to_ascii_lowercase();
         }
-        self.by_name.get(&*lower)
+        self.names.get(&*lower)
+    }
+
+    /// What keys of the host begin with that a request names; `None`: it is taken for the service's own.
+    fn key_of(&self, host: &[u8]) -> Option<HostKey> {
+        let usual = self.usual_names.get(host).cloned();
+        usual.or_else(|| self.named(host).map(|host| HostKey::of(host.id)))
     }
 
     /// Whether the service has no other host.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
+        self.names.is_empty()
     }
 
     /// The host with this number.
     #[must_use]
     pub fn get(&self, id: DomainId) -> Option<&Arc<ServedHost>> {
-        self.by_id.get(&id)
+        self.ids.get(&id)
     }
 }
 
@@ -210,6 +223,8 @@ impl CurrentHosts {
             hosts: self.get(),
             version,
             current: self.clone(),
+            last: Vec::new(),
+            last_key: None,
         }
     }
 
@@ -259,142 +274,50 @@ impl CurrentHosts {
     }
 }
 
-/// The hosts as a task saw them last: it looks whether they changed by one load.
+/// The hosts as a task saw them last: it looks whether they changed by one load. It remembers the host of its last request,
+/// because most connections name only one.
 #[derive(Debug)]
 pub struct HostsView {
     hosts: Arc<Hosts>,
     version: u64,
     current: CurrentHosts,
+    /// What the last request named, and what keys of that host begin with. No host at all is the service's own.
+    last: Vec<u8>,
+    last_key: Option<HostKey>,
 }
 
 impl HostsView {
-    /// The hosts in force.
-    pub fn get(&mut self) -> &Hosts {
+    /// A code of the host that a request names, in its `Host` header or in its target, from the same code of the service's own.
+    #[must_use]
+    pub fn code_at(&mut self, host: &[u8], code: ShortCode) -> ShortCode {
+        match self.key_of(host) {
+            None => code,
+            Some(key) => code.moved_to(key),
+        }
+    }
+
+    fn key_of(&mut self, host: &[u8]) -> Option<&HostKey> {
         let version = self.current.0.version.load(Ordering::Acquire);
         if version != self.version {
             self.version = version;
             self.hosts = self.current.get();
+            self.last.clear();
+            self.last_key = None;
         }
-        &self.hosts
+        // What is longer than any host is the service's own, as no host at all.
+        let host = if self.hosts.is_empty() || host.len() > MAX_GIVEN {
+            b""
+        } else {
+            host
+        };
+        if self.last != host {
+            self.last_key = self.hosts.key_of(host);
+            self.last.clear();
+            self.last.extend_from_slice(host);
+        }
+        self.last_key.as_ref()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn hosts(given: &[&str]) -> Hosts {
-        Hosts::new(given.iter().zip(1..).map(|(host, number)| ServedHost {
-            id: DomainId::parse(number).unwrap(),
-            host: DomainHost::parse(host).unwrap(),
-            root: None,
-            not_found: None,
-        }))
-    }
-
-    #[test]
-    fn a_host_is_found_whatever_its_case_its_port_and_the_dot_at_its_end() {
-        let hosts = hosts(&["Go.Example.org:8443", "[2001:DB8::1]"]);
-        for (named, id) in [
-            ("go.example.org", 1),
-            ("GO.example.ORG", 1),
-            ("go.example.org.", 1),
-            ("go.example.org.:80", 1),
-            (" go.example.org:8443", 1),
-            ("[2001:db8::1]", 2),
-            ("[2001:DB8::1]:80", 2),
-        ] {
-            let found = hosts.named(named.as_bytes()).map(|host| host.id.number());
-            assert_eq!(found, Some(id), "{named}");
-        }
-        for other in [
-            "",
-            ":",
-            "example.org",
-            "go.example.org..",
-            "xgo.example.org",
-            "[",
-            "]",
-        ] {
-            assert!(hosts.named(other.as_bytes()).is_none(), "{other}");
-        }
-    }
-
-    #[test]
-    fn a_host_is_kept_as_it_was_given() {
-        for (raw, given, name) in [
-            (
-                "Go.Example.org:8443",
-                "Go.Example.org:8443",
-                "go.example.org",
-            ),
-            (" sho.rt ", "sho.rt", "sho.rt"),
-            (
-                "b\u{fc}cher.example:80",
-                "xn--bcher-kva.example:80",
-                "xn--bcher-kva.example",
-            ),
-        ] {
-            let host = DomainHost::parse(raw).unwrap();
-            assert_eq!((host.as_str(), host.name()), (given, name));
-        }
-        for raw in [
-            "",
-            "a b",
-            "https://a.example",
-            "a.example/",
-            "a.example:",
-            "a.example:0",
-            "a.example:99999",
-            "*.example",
-            "a.example:+1",
-        ] {
-            assert_eq!(DomainHost::parse(raw), Err(InvalidDomain::Host), "{raw}");
-        }
-        // The short form of an address is written in many lengths.
-        let long = "0".repeat(261);
-        assert_eq!(DomainHost::parse(&long), Err(InvalidDomain::Host));
-    }
-
-    #[test]
-    fn a_view_sees_each_change() {
-        let current = CurrentHosts::default();
-        let mut view = current.view();
-        assert!(view.get().named(b"a.example").is_none());
-        current.set(hosts(&["a.example"]));
-        assert!(view.get().named(b"a.example").is_some());
-        current.set(Hosts::default());
-        assert!(view.get().named(b"a.example").is_none());
-    }
-
-    #[test]
-    fn people_see_a_code_with_its_host() {
-        let current = CurrentHosts::default();
-        current.set(hosts(&["a.example:81"]));
-        let code = current.parse_code("A.example/abc").unwrap();
-        assert_eq!((code.as_key(), code.as_str()), ("1/abc", "abc"));
-        assert_eq!(current.shown_key(code.as_key()), "a.example:81/abc");
-        assert_eq!(current.shown_key("abc"), "abc");
-        assert_eq!(current.host_of(&code).as_deref(), Some("a.example:81"));
-        // The number of a domain is no host.
-        assert_eq!(current.parse_code("1/abc"), None);
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_make_the_search_for_a_host_panic(raw in proptest::collection::vec(any::<u8>(), 0..300)) {
-            assert!(hosts(&["a.example"]).named(&raw).is_none());
-        }
-
-        #[test]
-        fn a_host_that_is_taken_is_found_as_it_was_given(raw in "\\PC{0,20}|[a-zA-Z0-9.-]{1,20}(:[0-9]{1,5})?") {
-            if let Ok(host) = DomainHost::parse(&raw) {
-                let hosts = hosts(&[&raw]);
-                prop_assert!(hosts.named(host.as_str().as_bytes()).is_some(), "{}", host);
-                prop_assert!(host.as_str().is_ascii());
-            }
-        }
-    }
-}
+mod tests;

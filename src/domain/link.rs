@@ -49,8 +49,10 @@ pub struct Link {
     pub id: LinkId,
     /// The code that people share.
     pub code: ShortCode,
-    /// The account that created it.
+    /// The account or the group that has it.
     pub owner: UserId,
+    /// The account that made it, in whose sums its clicks are for ever; it may have been moved to `owner` since.
+    pub made_by: UserId,
     /// What its owner set.
     pub properties: LinkProperties,
     /// When it was created; lists are ordered by this and `id`.
@@ -169,8 +171,8 @@ impl LinkStatus {
 pub struct LinkTarget {
     /// Identifier, under which clicks are counted.
     pub id: LinkId,
-    /// The account that owns it.
-    pub owner: UserId,
+    /// The account that made it, in whose sums its clicks are for ever.
+    pub made_by: UserId,
     /// Where it leads.
     pub target: TargetUrl,
     /// An inactive link does not redirect. A removed link is inactive, too.
@@ -198,10 +200,10 @@ pub struct LinkTarget {
 impl LinkTarget {
     /// An active link that has nothing but a target.
     #[must_use]
-    pub fn of(id: LinkId, owner: UserId, target: TargetUrl) -> Self {
+    pub fn of(id: LinkId, made_by: UserId, target: TargetUrl) -> Self {
         Self {
             id,
-            owner,
+            made_by,
             target,
             is_active: true,
             removed: None,

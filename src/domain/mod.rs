@@ -3,6 +3,7 @@
 //! Nothing here does input or output. Each file has a type, its parser, and the sentence that a client reads when the
 //! parser refuses.
 
+mod administered;
 pub mod agent_words;
 mod aliases;
 mod api_key;
@@ -16,10 +17,14 @@ mod domains;
 mod email;
 mod embedded_address;
 mod field_edit;
+mod group;
+mod group_name;
 mod host;
 mod hosts;
 mod interval;
 mod invalid_domain;
+mod invitation;
+mod issuer;
 pub mod leb128;
 mod limits;
 mod link;
@@ -29,7 +34,10 @@ mod link_state;
 mod link_values;
 mod location;
 mod named_user;
+mod one_time_password;
+mod one_time_token;
 mod password;
+mod password_use;
 mod pool;
 pub mod public_suffix;
 mod reason;
@@ -40,15 +48,21 @@ mod search;
 mod search_text;
 mod series_range;
 mod shard;
+mod stats_audience;
 mod target;
 mod target_network;
 mod text_bytes;
 mod time;
 mod token_secret;
+mod totp;
+mod two_factors;
 mod unknown_name;
 mod user;
 mod zone;
 
+pub use administered::{
+    AccountNumbers, LinkReport, ReportState, ReportedLink, ReportsWanted, ServiceTotals,
+};
 pub use aliases::{Aliases, ChangedCode, InvalidAliases};
 pub use api_key::{ApiKey, InvalidKeyName, KeyName, Scope};
 pub use audit::{AuditEntry, Newest, NewestWanted, Report, SeenLink, SeenUser};
@@ -61,10 +75,17 @@ pub use domains::{Domain, DomainEdit, DomainOwners, ListedDomain, MAX_DOMAINS, W
 pub use email::{EmailAddress, InvalidEmail};
 pub use embedded_address::canonical_address;
 pub use field_edit::FieldEdit;
+pub use group::{
+    Group, GroupRole, MAX_JOINED_GROUPS, MAX_MEMBERS, MAX_OWNED_GROUPS, Member, NamedMember,
+    NewOwner, group_address, group_of_address,
+};
+pub use group_name::{GroupName, InvalidGroup};
 pub use host::{HostPattern, InvalidHostPattern};
 pub use hosts::{CurrentHosts, DomainHost, Hosts, HostsView, ServedHost};
 pub use interval::Interval;
 pub use invalid_domain::InvalidDomain;
+pub use invitation::{InvalidInvitation, Invitation, InvitedRole, InvitedTo, MAX_INVITATIONS};
+pub use issuer::{ClientSecret, Issuer};
 pub use limits::Limits;
 pub use link::{Alias, Link, LinkId, LinkRequest, LinkStatus, LinkTarget, RedirectOptions};
 pub use link_password::{LinkPassword, PasswordHash, PasswordMark};
@@ -78,7 +99,10 @@ pub use link_values::{
 };
 pub use location::{Location, LocationTooLong};
 pub use named_user::NamedUser;
+pub use one_time_password::{OneTimePassword, RecoveryCode};
+pub use one_time_token::OneTimeToken;
 pub use password::{InvalidPassword, Password, prepared_password};
+pub use password_use::PasswordUse;
 pub use pool::{InvalidPool, PoolId, PoolTargets};
 pub use reason::{io_reason, json_reason};
 pub use registration::{Registration, RegistrationRefused};
@@ -86,13 +110,16 @@ pub use removal::{
     AddressRange, InvalidRemoval, Reason, Removal, RemovalId, RemovalStatus, RemovalTarget,
 };
 pub use rules::Rules;
-pub use search::{InvalidSearch, LinkFilter, LinkGroup, LinkOrder, SearchTag};
-pub use search_text::{InvalidSearchText, SearchText, TextFinder};
+pub use search::{InvalidSearch, LinkFilter, LinkGroup, LinkOrder, SearchTag, StatusFilter};
+pub use search_text::{CODE_MARK, InvalidSearchText, SearchText, TextFinder};
 pub use series_range::{InvalidRange, RangeQuery, SeriesRange, Tally};
 pub use shard::{Click, Shard};
+pub use stats_audience::StatsAudience;
 pub use target::{InvalidTarget, OwnHost, TargetUrl};
 pub use time::{Clock, InvalidTimestamp, ManualClock, SystemClock, Timestamp};
 pub use token_secret::{TokenSecret, WeakSecret};
+pub use totp::{TotpCode, TotpSecret};
+pub use two_factors::TwoFactorRule;
 pub use unknown_name::unknown_name;
 pub use user::{Principal, TokenKey, User, UserId};
 pub use zone::{Step, Zone};

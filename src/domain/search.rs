@@ -66,9 +66,32 @@ pub struct LinkFilter {
     /// A tag.
     pub tag: Option<SearchTag>,
     /// A status.
-    pub status: Option<LinkStatus>,
+    pub status: Option<StatusFilter>,
     /// A host.
     pub domain: Option<DomainId>,
+}
+
+/// Which status is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusFilter {
+    /// This one.
+    Only(LinkStatus),
+    /// Expired, used up or removed.
+    Ended,
+}
+
+impl StatusFilter {
+    /// Whether a link with this status is wanted.
+    #[must_use]
+    pub fn has(self, status: LinkStatus) -> bool {
+        match self {
+            Self::Only(wanted) => wanted == status,
+            Self::Ended => matches!(
+                status,
+                LinkStatus::Expired | LinkStatus::UsedUp | LinkStatus::Removed
+            ),
+        }
+    }
 }
 
 impl LinkFilter {
@@ -156,6 +179,17 @@ impl LinkOrder {
         let mut all = Self::ALL.into_iter();
         all.find(|order| order.as_str() == word)
             .ok_or(InvalidSearch::Order)
+    }
+
+    /// The same links from the other end.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Newest => Self::Oldest,
+            Self::Oldest => Self::Newest,
+            Self::MostClicks => Self::FewestClicks,
+            Self::FewestClicks => Self::MostClicks,
+        }
     }
 
     /// Whether it goes by clicks.

@@ -145,6 +145,41 @@ impl SeriesRange {
         Self::between(step, zone, from, end)
     }
 
+    /// As many points up to the point that it is now.
+    ///
+    /// # Errors
+    /// [`InvalidRange`] at the ends of time.
+    pub fn last(
+        step: Step,
+        points: i32,
+        zone: &Zone,
+        now: Timestamp,
+    ) -> Result<Self, InvalidRange> {
+        let last = zone.step_of(step, now);
+        let first = last.and_then(|last| zone.steps_before(step, last, points - 1));
+        Self::since(step, zone, first.ok_or(InvalidRange::Year("from"))?, now)
+    }
+
+    /// The points from the point of a moment up to the point that it is now.
+    ///
+    /// # Errors
+    /// [`InvalidRange`].
+    pub fn since(
+        step: Step,
+        zone: &Zone,
+        first: Timestamp,
+        now: Timestamp,
+    ) -> Result<Self, InvalidRange> {
+        let from = zone.step_of(step, first.min(now));
+        let end = next_of(zone, step, now).ok_or(InvalidRange::Year("to"))?;
+        Self::between(
+            step,
+            zone.clone(),
+            from.ok_or(InvalidRange::Year("from"))?,
+            end,
+        )
+    }
+
     /// The last 30 days in UTC.
     #[must_use]
     pub fn default_at(now: Timestamp) -> Self {
@@ -190,6 +225,34 @@ impl SeriesRange {
         let points = i32::try_from(self.starts.len()).ok()?;
         let from = self.zone.steps_before(self.step, self.from(), points)?;
         Self::between(self.step, self.zone.clone(), from, self.from()).ok()
+    }
+
+    /// The start of each point.
+    #[must_use]
+    pub fn starts(&self) -> &[Timestamp] {
+        &self.starts
+    }
+
+    /// The place of the point that a moment is in; `None` outside of the range.
+    #[must_use]
+    pub fn place_of(&self, moment: Timestamp) -> Option<usize> {
+        let after = self.starts.partition_point(|start| *start <= moment);
+        after.checked_sub(1).filter(|_| moment < self.end)
+    }
+
+    /// Up to when the previous range is compared with this range: if this range is still running, as much of the previous range as
+    /// has passed of this one.
+    #[must_use]
+    pub fn compared_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let previous = self.previous()?;
+        let running = self.place_of(now).and_then(|place| {
+            let (start, before) = (self.starts.get(place)?, previous.starts.get(place)?);
+            let passed = now.micros().saturating_sub(start.micros()).unsigned_abs();
+            let next = previous.starts.get(place + 1).copied();
+            let until = before.after(std::time::Duration::from_micros(passed));
+            Some(until.min(next.unwrap_or(previous.end)))
+        });
+        Some(running.unwrap_or(previous.end))
     }
 
     /// The length of a point.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::EmailAddress;
+use super::{EmailAddress, GroupName};
 
 /// Identifier of a user: the database's own, always positive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
@@ -23,8 +23,19 @@ impl UserId {
 pub struct User {
     /// Identifier.
     pub id: UserId,
-    /// E-mail address as given at registration.
+    /// E-mail address as given at registration; of a group, what stands for an address.
     pub email: EmailAddress,
+    /// The name of a group, which is an account that nobody signs in to.
+    pub group: Option<GroupName>,
+}
+
+impl User {
+    /// By which name people know it: a person's address, or the name of a group.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        let group = self.group.as_ref().map(GroupName::as_str);
+        group.unwrap_or(self.email.as_str())
+    }
 }
 
 /// What tokens name an account by, beside its id, or the hash of an API key in their place: a database that is restored from a backup gives ids out again, and never
@@ -76,12 +87,13 @@ impl fmt::Display for TokenKey {
     }
 }
 
-/// The account that a token names. Every operation in its name compares both parts with the database.
+/// The account that a token names, or a group that its account acts for. Every operation in its name compares both parts with the
+/// database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Principal {
     /// The account's identifier.
     pub user: UserId,
-    /// The key that the account had when the token was issued, or the hash of its API key.
+    /// The key that the account had when the token was issued, also for a group; or the hash of an API key.
     pub key: TokenKey,
 }
 

@@ -93,6 +93,13 @@ impl Zone {
         zoned.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
     }
 
+    /// The time of day that it is at a moment, as `14:07`.
+    #[must_use]
+    pub fn time_at(&self, moment: Timestamp) -> String {
+        let time = self.0.to_datetime(moment.as_jiff());
+        time.strftime("%H:%M").to_string()
+    }
+
     /// The start of a step for a person, as `2026-11-25 14:00`, `2026-11-25` or `2026-11`.
     #[must_use]
     pub fn shown(&self, step: Step, start: Timestamp) -> String {

@@ -16,7 +16,10 @@ use crate::domain::{Location, RemovalStatus, Scope};
 use crate::redirect::RedirectError;
 use crate::telemetry::throttle::LogThrottle;
 
+mod of_groups;
 mod of_services;
+mod two_factors;
+mod unknown;
 
 /// `Retry-After` when a dependency is away.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(1);
@@ -103,6 +106,12 @@ impl ApiError {
     /// 401 of a login.
     pub fn wrong_credentials() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "Incorrect email or password")
+    }
+
+    /// 403: passwords do not log in here.
+    pub fn no_passwords() -> Self {
+        let detail = "Passwords do not log in here; sign in on the pages by the identity provider, and use an API key in programs";
+        Self::new(StatusCode::FORBIDDEN, detail)
     }
 
     /// 403: a key with this scope may not do that (RFC 6750, 3.1).
@@ -205,21 +214,6 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// 404 of a removal.
-    pub fn removal_not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "Removal not found")
-    }
-
-    /// 404 of a report.
-    pub fn report_not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "Report not found")
-    }
-
-    /// 404 of a key.
-    pub fn key_not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "Key not found")
-    }
-
     /// 405; the router adds `Allow`.
     pub fn method_not_allowed() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
@@ -227,10 +221,8 @@ impl ApiError {
 
     /// 408: the client took too long to send its body.
     pub fn request_timeout() -> Self {
-        Self::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "The body took too long to arrive",
-        )
+        let detail = "The body took too long to arrive";
+        Self::new(StatusCode::REQUEST_TIMEOUT, detail)
     }
 
     /// 409.
@@ -240,18 +232,14 @@ impl ApiError {
 
     /// 412.
     pub fn precondition_failed() -> Self {
-        Self::new(
-            StatusCode::PRECONDITION_FAILED,
-            "If-Match: the link was changed meanwhile; read it again",
-        )
+        let detail = "If-Match: the link was changed meanwhile; read it again";
+        Self::new(StatusCode::PRECONDITION_FAILED, detail)
     }
 
     /// 413.
     pub fn too_large(limit: usize) -> Self {
-        Self::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("The body is larger than {limit} bytes"),
-        )
+        let detail = format!("The body is larger than {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
     }
 
     /// 414 of a visit: the link adds the visitor's query to its target.
@@ -303,11 +291,8 @@ impl ApiError {
 
     /// 503: too many requests are being worked on.
     pub fn overloaded() -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "The service is busy; try again",
-        )
-        .retry_after(RETRY_AFTER_FAILURE)
+        let detail = "The service is busy; try again";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(RETRY_AFTER_FAILURE)
     }
 
     /// 501: the body is coded in a way that the service does not undo.

@@ -10,39 +10,24 @@ use percent_encoding::percent_decode_str;
 
 use crate::domain::ShortCode;
 
-/// How the requests of a route are answered, and how many of them at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// A redirect: the worker that reads the request answers it, on the fast path if the request is plain. Load never
-    /// refuses it.
-    Redirect,
-    /// Work of the API: it needs a permit before it is dispatched to the main runtime.
-    Bounded,
-    /// It waits in a queue of its own on the main runtime, as a request does whose password is to be hashed, until its
-    /// turn comes or its client leaves.
-    Queued,
-    /// It is cheap, and answered on the main runtime without a permit.
-    Unbounded,
-}
+mod pages;
+mod route;
 
-/// A path of the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// The path as the router has it; it is also the label of its requests in metrics and traces.
-    pub template: &'static str,
-    /// How its requests are answered.
-    pub class: Class,
-}
+pub use pages::PAGES;
+use route::{APP, ASSETS, PREVIEW, route};
+pub use route::{Class, Route};
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 51] = [
+pub const ROUTES: [Route; 59] = [
     route(APPLE_FILE, Class::Bounded),
     route(ANDROID_FILE, Class::Bounded),
     route("/.well-known/security.txt", Class::Unbounded),
     route("/admin/audit", Class::Bounded),
     route("/admin/domains", Class::Bounded),
     route("/admin/domains/{host}", Class::Bounded),
+    route("/admin/invitations", Class::Bounded),
+    route("/admin/invitations/{id}", Class::Bounded),
     route("/admin/links", Class::Bounded),
     route("/admin/removals", Class::Bounded),
     route("/admin/removals/{id}", Class::Bounded),
@@ -61,6 +46,10 @@ pub const ROUTES: [Route; 51] = [
     route("/docs/{file}", Class::Unbounded),
     route("/domains", Class::Bounded),
     route("/domains/ask", Class::Unbounded),
+    route("/groups", Class::Bounded),
+    route("/groups/{id}", Class::Bounded),
+    route("/groups/{id}/members", Class::Bounded),
+    route("/groups/{id}/members/{member}", Class::Bounded),
     route(HEALTH, Class::Unbounded),
     route(METRICS, Class::Unbounded),
     route("/openapi.json", Class::Unbounded),
@@ -82,65 +71,14 @@ pub const ROUTES: [Route; 51] = [
     route("/urls/{short_code}/pool", Class::Bounded),
     route(QR, Class::Bounded),
     route("/urls/{short_code}/restore", Class::Bounded),
+    route("/urls/{short_code}/shares", Class::Bounded),
+    route("/urls/{short_code}/shares/{id}", Class::Bounded),
     route("/urls/{short_code}/stats", Class::Bounded),
     route("/urls/{short_code}/stats/breakdown", Class::Bounded),
     route("/urls/{short_code}/stats/export", Class::Bounded),
     route("/urls/{short_code}/stats/live", Class::Bounded),
     route("/urls/{short_code}/stats/series", Class::Bounded),
     route("/{short_code}", Class::Redirect),
-];
-
-/// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 49] = [
-    route("/", Class::Unbounded),
-    route(APP, Class::Bounded),
-    route("/app/account", Class::Bounded),
-    route("/app/account/delete", Class::Queued),
-    route("/app/account/keys", Class::Bounded),
-    route("/app/account/keys/{id}/delete", Class::Bounded),
-    route("/app/account/password", Class::Queued),
-    route("/app/account/sessions/{id}/end", Class::Bounded),
-    route("/app/account/sharex", Class::Bounded),
-    route("/app/admin", Class::Bounded),
-    route("/app/admin/accounts", Class::Bounded),
-    route("/app/admin/accounts/{id}/unban", Class::Bounded),
-    route("/app/admin/audit", Class::Bounded),
-    route("/app/admin/domains", Class::Bounded),
-    route("/app/admin/domains/{host}", Class::Bounded),
-    route("/app/admin/domains/{host}/delete", Class::Bounded),
-    route("/app/admin/links", Class::Bounded),
-    route("/app/admin/removals", Class::Bounded),
-    route("/app/admin/removals/ask", Class::Bounded),
-    route("/app/admin/removals/{id}/revoke", Class::Bounded),
-    route("/app/admin/reports", Class::Bounded),
-    route("/app/admin/reports/{id}/close", Class::Bounded),
-    route("/app/all", Class::Bounded),
-    route("/app/all/count", Class::Bounded),
-    route("/app/all/export", Class::Bounded),
-    route("/app/export", Class::Bounded),
-    route("/app/import", Class::Bounded),
-    route("/app/links", Class::Bounded),
-    route("/app/links/new", Class::Bounded),
-    route("/app/links/selected", Class::Bounded),
-    route("/app/links/selected/delete", Class::Bounded),
-    route("/app/links/{short_code}", Class::Bounded),
-    route("/app/links/{short_code}/delete", Class::Bounded),
-    route("/app/links/{short_code}/export", Class::Bounded),
-    route("/app/links/{short_code}/live", Class::Bounded),
-    route("/app/links/{short_code}/rules", Class::Bounded),
-    route("/app/login", Class::Queued),
-    route("/app/logout", Class::Bounded),
-    route("/app/logout-everywhere", Class::Bounded),
-    route("/app/manifest.webmanifest", Class::Unbounded),
-    route(PREVIEW, Class::Bounded),
-    route("/app/register", Class::Queued),
-    route("/app/report/{short_code}", Class::Bounded),
-    route("/app/tags", Class::Bounded),
-    route("/app/tags/delete", Class::Bounded),
-    route("/app/trash", Class::Bounded),
-    route("/app/trash/restore", Class::Bounded),
-    route("/app/trash/{short_code}/delete", Class::Bounded),
-    route(ASSETS, Class::Unbounded),
 ];
 
 /// The paths of the APIs of other shorteners: the routes are in `compat`, and not in the document of the API.
@@ -175,7 +113,6 @@ pub const APPLE_FILE: &str = "/.well-known/apple-app-site-association";
 
 const HEALTH: &str = "/health";
 const ROBOTS: &str = "/robots.txt";
-const ASSETS: &str = "/assets/{file}";
 
 /// Whether a host beside the service's own has this path, apart from `/`: its codes with what belongs to each, and what every host has.
 #[must_use]
@@ -198,19 +135,9 @@ pub fn takes_domain(path: &str) -> bool {
 /// The QR code of a link: a form on the link's page leads there.
 const QR: &str = "/urls/{short_code}/qr";
 
-/// Pages for people who are signed in begin with this path.
-const APP: &str = "/app";
-
-/// Where `/{short_code}+` is answered.
-const PREVIEW: &str = "/app/preview/{short_code}";
-
 /// All routes, each word before a parameter.
 fn all_routes() -> impl Iterator<Item = &'static Route> {
     PAGES.iter().chain(&COMPAT).chain(&ROUTES)
-}
-
-const fn route(template: &'static str, class: Class) -> Route {
-    Route { template, class }
 }
 
 /// The metrics: on the public listener, or on a separate listener.

@@ -1,6 +1,7 @@
 //! Bitly: CSV as its pages or programs over its API write it, or the JSON of its API.
 
 use super::format::{Format, code_of};
+use super::place::Place;
 use super::reading::Reading;
 use super::record::Record;
 
@@ -43,7 +44,7 @@ fn codes(record: &Record) -> Result<Vec<(String, String)>, String> {
         let Some(code) = code_of(&url) else {
             continue;
         };
-        if !codes.iter().any(|(known, _)| *known == code) {
+        if !codes.iter().any(|(_, known)| *known == url) {
             codes.push((code, url));
         }
     }
@@ -57,8 +58,14 @@ fn link(link: &mut Reading<'_>) {
         );
     }
     link.set_title(&["title"]);
-    let others = codes(link.record).unwrap_or_default().into_iter().skip(1);
+    let codes = codes(link.record).unwrap_or_default();
+    if let Some((_, url)) = codes.first() {
+        link.place = Place::of_url(url);
+    }
+    let is_new = |at: &usize| !codes[..*at].iter().any(|(known, _)| *known == codes[*at].0);
+    let others = (1..codes.len()).filter(is_new).map(|at| codes[at].clone());
     link.link.set_aliases(others);
+    link.other_urls = codes.into_iter().skip(1).collect();
     link.set_tags(&["tags"], &['|', ',']);
     let clicks = ["total_clicks", "clicks", "engagements", "total_engagements"];
     link.read("clicks", &clicks);

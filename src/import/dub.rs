@@ -31,6 +31,7 @@ fn code(record: &Record) -> Result<Option<String>, String> {
 }
 
 fn link(link: &mut Reading<'_>) {
+    link.set_place(&["domain"], &["short_link", "link"]);
     link.set_title(&["title"]);
     link.set_tags(&["tags", "tag_names"], &[',']);
     link.read("note", &["comments"]);

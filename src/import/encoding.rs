@@ -26,6 +26,16 @@ pub enum Encoding {
 }
 
 impl Encoding {
+    /// The text of a file, whatever its encoding; `None`: some of it cannot be decoded.
+    #[must_use]
+    pub fn text_of(file: &[u8]) -> Option<String> {
+        let mut bytes = Vec::with_capacity(file.len());
+        // Reading from memory does not fail.
+        let encoding = Self::of(&mut &*file).unwrap_or(Self::Utf8);
+        Decoded::new(file, encoding).read_to_end(&mut bytes).ok()?;
+        String::from_utf8(bytes).ok()
+    }
+
     /// The encoding of an input. It is read up to the first byte that decides, or to its end.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use super::encoding::{Decoded, Encoding};
 use super::entry::Unreadable;
-use super::format::Format;
+use super::format::{Format, Matched};
 use super::json;
 use super::pages::OtherPages;
 use super::reading::TakesLinks;
@@ -25,6 +25,20 @@ pub fn read_file(
     format: &'static Format,
     taker: &mut dyn TakesLinks,
 ) -> Result<Option<OtherPages>, Unreadable> {
+    read_matched(input, encoding, format, &[], taker)
+}
+
+/// The same of a table of which each column is the field that is named here. A column that is not named keeps its name.
+///
+/// # Errors
+/// As above.
+pub fn read_matched(
+    input: impl Read,
+    encoding: Encoding,
+    format: &'static Format,
+    matched: &[Matched],
+    taker: &mut dyn TakesLinks,
+) -> Result<Option<OtherPages>, Unreadable> {
     let input: Box<dyn Read + '_> = Box::new(input);
     let mut input = BufReader::with_capacity(START, Decoded::new(input, encoding));
     let start = input.fill_buf();
@@ -39,7 +53,7 @@ pub fn read_file(
         None => refused(EMPTY),
         Some(b'[' | b'{') => json::read(input, format, taker),
         Some(_) => {
-            let mut table = Table::of_text(input, format)?;
+            let mut table = Table::of_text(input, format, matched)?;
             while let Some(link) = table.next_link()? {
                 if taker.take(link).is_break() {
                     break;

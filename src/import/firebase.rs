@@ -34,6 +34,7 @@ fn code(record: &Record) -> Result<Option<String>, String> {
 }
 
 fn link(link: &mut Reading<'_>) {
+    link.set_place(&[], SHORT);
     link.set_title(&["link_name", "name", "title"]);
     link.read("clicks", &["clicks"]);
     let Some(long) = link

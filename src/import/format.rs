@@ -28,6 +28,9 @@ pub struct Format {
     pub(super) link: fn(&mut Reading<'_>),
 }
 
+/// A column of a table as a field; `None`: it is left out.
+pub type Matched = Option<&'static str>;
+
 impl std::fmt::Debug for Format {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(self.name)
@@ -68,7 +71,7 @@ impl Format {
                     .map(|column| column.name.clone())
                     .collect::<Vec<_>>()
             };
-            for column in columns {
+            for column in columns.iter().filter(|column| !column.is_left_out()) {
                 if !known.iter().any(|name| column.is(name)) {
                     return Err(unknown_name(&column.name, known.iter().copied(), &names()));
                 }
@@ -87,7 +90,7 @@ impl Format {
         };
         let mut all = columns.iter().enumerate();
         let is_read = |column: &Column| {
-            self.is_own
+            (self.is_own && !column.is_left_out())
                 || self
                     .needed()
                     .any(|names| names.iter().any(|name| column.is(name)))

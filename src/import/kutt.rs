@@ -1,6 +1,8 @@
 //! Kutt: the JSON of its API, or its table `links` as CSV, which has the same names.
 
 use super::format::Format;
+use super::note::Note;
+use super::place::Place;
 use super::reading::Reading;
 use super::record::Record;
 use crate::domain::FieldEdit;
@@ -22,6 +24,7 @@ fn code(record: &Record) -> Result<Option<String>, String> {
 }
 
 fn link(link: &mut Reading<'_>) {
+    set_place(link);
     link.set_title(&["description"]);
     set_password(link);
     link.read("expires_at", &["expire_in"]);
@@ -41,4 +44,19 @@ fn set_password(link: &mut Reading<'_>) {
     link.note_name("has_password", NAMES);
     let is_open = matches!(link.record.flag(NAMES), Ok(None | Some(false)));
     link.link.fields.has_password = FieldEdit::Set(!is_open);
+}
+
+/// Links of Kutt's own host have no domain. The table has the numbers of domains only.
+fn set_place(link: &mut Reading<'_>) {
+    link.set_place(&["domain"], &[]);
+    match &link.place {
+        Place::Host(host) => link.place = Place::Second(host.clone()),
+        _ if link.record.find(&["domain_id"]).is_some() => {
+            let number = link.record.text(&["domain_id"]).ok().flatten();
+            let number = number.map(|number| format!("domain_id {number}"));
+            let note = (Note::UnnamedHost, number.unwrap_or_default());
+            link.link.notes.push(note);
+        }
+        _ => {}
+    }
 }

@@ -5,6 +5,8 @@
 //! | `encoding` | which characters the bytes of a file stand for |
 //! | `file`, `table`, `quotes`, `json`, `pages`, `meter` | read a file entry by entry, in bounded memory |
 //! | `record`, `reading`, `link`, `note` | turn an entry into a link |
+//! | `guess` | which service wrote a file, and which fields its columns are |
+//! | `place`, `placing` | the host at which a link is there, and here |
 //! | `source`, `format`, `elsewhere`, and one file for each format | the names and values of each service |
 //! | `spreadsheet` | cells that no spreadsheet takes for a formula |
 
@@ -17,6 +19,7 @@ mod entry;
 mod file;
 mod firebase;
 mod format;
+mod guess;
 mod json;
 mod kutt;
 mod link;
@@ -24,6 +27,8 @@ mod meter;
 mod note;
 mod own;
 mod pages;
+mod place;
+mod placing;
 mod polr;
 mod quotes;
 mod reading;
@@ -43,12 +48,14 @@ mod yourls;
 
 pub use encoding::Encoding;
 pub use entry::Unreadable;
-pub use file::read_file;
-pub use format::Format;
+pub use file::{read_file, read_matched};
+pub use format::{Format, Matched};
+pub use guess::{columns_in, field_of};
 pub use link::ImportedLink;
 pub use note::Note;
 pub use own::columns;
 pub use pages::OtherPages;
+pub use placing::Placing;
 pub use reading::{ReadLink, TakesLinks};
 pub use shlink_rules::rules as rules_of_shlink;
 pub use source::Source;

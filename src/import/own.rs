@@ -40,7 +40,7 @@ fn link(link: &mut Reading<'_>) {
 }
 
 /// The names of all columns. Columns that only the service sets are ignored, and so are the line and reason of a refused link.
-fn known() -> Vec<&'static str> {
+pub(super) fn known() -> Vec<&'static str> {
     let fields = DocumentKind::Bulk.fields().map(|field| field.name);
     let further = ["line", "reason"];
     fields.chain(further).collect()

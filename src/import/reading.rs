@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::link::ImportedLink;
+use super::place::Place;
 use super::record::{Cell, Record};
 use crate::domain::{
     CustomCode, FieldEdit, LinkRequest, MaxClicks, OwnHost, StartingClicks, Timestamp,
@@ -25,11 +26,19 @@ pub struct ReadLink {
     pub fault: Option<String>,
     /// Whether it may have ended already: another service had it, or an export says when it was created.
     pub may_have_ended: bool,
+    /// The host of the other service that moves to the service's own host, if the link was there.
+    pub moved_from: Option<String>,
+    /// Why it can be at no host here, if that is so.
+    pub(super) misplaced: Option<String>,
+    /// The host that the file says.
+    pub(super) place: Place,
+    /// Further codes that it has at the other service, with their short URLs.
+    pub(super) other_urls: Vec<(String, String)>,
     /// Cells as the file has them, by the columns of a list of refused links.
     pub(super) raw: BTreeMap<&'static str, Vec<u8>>,
     /// Cells past the last column of the file.
     pub(super) extra: Vec<Vec<u8>>,
-    /// The file's names of fields, if they differ from the names here.
+    /// The file's names of fields.
     names: Vec<(&'static str, String)>,
 }
 
@@ -43,6 +52,9 @@ pub trait TakesLinks {
 pub(super) struct Reading<'a> {
     pub(super) record: &'a Record,
     pub(super) link: ImportedLink,
+    /// The host of the link, as far as the file says it.
+    pub(super) place: Place,
+    pub(super) other_urls: Vec<(String, String)>,
     is_own: bool,
     was_created: bool,
     fault: Option<String>,
@@ -91,10 +103,17 @@ impl ReadLink {
         }
         let request = fields.request(own_host, is_reserved);
         let request = request.map_err(|why| self.in_words_of_file(&why))?;
+        self.misplaced.clone().map_or(Ok(()), Err)?;
         Ok(LinkRequest {
             may_have_ended: self.may_have_ended,
             ..request
         })
+    }
+
+    /// The fields that were read, each with the name that the file has for it.
+    #[must_use]
+    pub fn named_fields(&self) -> &[(&'static str, String)] {
+        &self.names
     }
 
     /// A sentence that begins with the name of a field, with the name that the file has for it.
@@ -114,6 +133,8 @@ impl<'a> Reading<'a> {
         Self {
             record,
             link: ImportedLink::default(),
+            place: Place::Own,
+            other_urls: Vec::new(),
             is_own,
             was_created: false,
             fault,
@@ -129,6 +150,10 @@ impl<'a> Reading<'a> {
             link: self.link,
             fault: self.fault,
             may_have_ended: self.was_created || !self.is_own,
+            moved_from: None,
+            misplaced: None,
+            place: self.place,
+            other_urls: self.other_urls,
             raw: self.raw,
             extra,
             names: self.names,
@@ -154,9 +179,7 @@ impl<'a> Reading<'a> {
 
     /// Notes the name that the file has for a column.
     pub(super) fn note_name(&mut self, column: &'static str, names: &[&str]) {
-        if let Some((name, _)) = self.record.find(names)
-            && name != column
-        {
+        if let Some((name, _)) = self.record.find(names) {
             self.names.push((column, name.to_owned()));
         }
     }
@@ -223,7 +246,7 @@ impl<'a> Reading<'a> {
             }
             Value::Flag(value) => set(value, self.flag(name, names)),
             Value::Rules(value) => set(value, self.rules(name, names)),
-            Value::Ignored(_) => {}
+            Value::Owner(_) | Value::Ignored(_) => {}
         }
         self.link.fields = fields;
     }
@@ -328,6 +351,8 @@ impl<'a> Reading<'a> {
         let mut reading = Reading {
             record: &inner,
             link: std::mem::take(&mut self.link),
+            place: Place::Own,
+            other_urls: Vec::new(),
             is_own: self.is_own,
             was_created: self.was_created,
             fault: self.fault.take(),
@@ -343,6 +368,17 @@ impl<'a> Reading<'a> {
             ..
         } = reading;
         (self.link, self.fault, self.raw, self.names) = (link, fault, raw, names);
+    }
+
+    /// The host of the link: from a column with its name, or else from a column with its short URL.
+    pub(super) fn set_place(&mut self, hosts: &[&str], short_urls: &[&str]) {
+        let text = |names| self.record.text(names).ok().flatten();
+        self.place = match (text(hosts), text(short_urls)) {
+            (Some(host), _) => Place::of_host(&host),
+            (None, Some(url)) => Place::of_url(&url),
+            (None, None) => Place::Own,
+        };
+        self.note_name("domain", hosts);
     }
 
     /// The title of another service, and the tags, as far as there is room for them.

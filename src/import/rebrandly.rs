@@ -25,6 +25,7 @@ fn code(record: &Record) -> Result<Option<String>, String> {
 }
 
 fn link(link: &mut Reading<'_>) {
+    link.set_place(&["domain_name"], &["short_url", "branded_link"]);
     link.set_title(&["title"]);
     link.set_tags(&["tags"], &[',', ';', '|']);
     link.read("note", &["description"]);

@@ -24,6 +24,9 @@ pub(super) struct Column {
     plain: String,
 }
 
+/// No name is plain in this way.
+const LEFT_OUT: &str = "\0";
+
 /// A value.
 #[derive(Clone, Debug)]
 pub(super) enum Cell {
@@ -54,6 +57,19 @@ impl Column {
             name: name.to_owned(),
             plain: plain_name(name),
         }
+    }
+
+    /// The same, as the field with this name; without one the column is left out.
+    pub(super) fn matched(&self, field: Option<&str>) -> Self {
+        Self {
+            name: self.name.clone(),
+            plain: field.map_or_else(|| LEFT_OUT.to_owned(), plain_name),
+        }
+    }
+
+    /// Whether nothing is read from it.
+    pub(super) fn is_left_out(&self) -> bool {
+        self.plain == LEFT_OUT
     }
 
     /// Whether a name means this column.

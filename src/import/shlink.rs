@@ -2,6 +2,7 @@
 
 use super::format::{Format, code_of};
 use super::note::Note;
+use super::place::Place;
 use super::reading::Reading;
 use super::record::Record;
 use super::shlink_rules;
@@ -26,6 +27,7 @@ fn code(record: &Record) -> Result<Option<String>, String> {
 }
 
 fn link(link: &mut Reading<'_>) {
+    set_place(link);
     link.set_title(&["title"]);
     link.set_tags(&["tags"], &['|', ',']);
     link.within("meta", |meta| {
@@ -45,5 +47,14 @@ fn link(link: &mut Reading<'_>) {
         link.set_rules("redirectRules", shlink_rules::rules);
     } else if link.record.flag(&["hasRedirectRules"]) == Ok(Some(true)) {
         link.link.notes.push((Note::RedirectRules, String::new()));
+    }
+}
+
+/// Links of Shlink's own host have no domain, apart from the CSV of its web client.
+fn set_place(link: &mut Reading<'_>) {
+    link.set_place(&["domain"], &[]);
+    let is_of_api = link.record.column(&["dateCreated"]).is_some();
+    if let (true, Place::Host(host)) = (is_of_api, &link.place) {
+        link.place = Place::Second(host.clone());
     }
 }

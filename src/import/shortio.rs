@@ -29,6 +29,8 @@ fn code(record: &Record) -> Result<Option<String>, String> {
 }
 
 fn link(link: &mut Reading<'_>) {
+    // `domain_id` is a number.
+    link.set_place(&["domain", "hostname"], &["short_url", "secure_short_url"]);
     link.set_title(&["title"]);
     link.set_tags(&["tags"], &[',']);
     link.read("clicks", &["clicks", "total_clicks"]);

@@ -7,7 +7,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use super::encoding::{Decoded, Encoding};
 use super::entry::{Entry, Unreadable};
-use super::format::Format;
+use super::format::{Format, Matched};
 use super::own;
 use super::quotes::{Fault, MAX_ENTRY, Quote, READ_AHEAD, Scanner, TooLong, is_too_long};
 use super::reading::ReadLink;
@@ -38,14 +38,38 @@ impl<R: Read> Table<R> {
         Self::of_text(
             BufReader::with_capacity(READ_AHEAD, Decoded::new(input, encoding)),
             format,
+            &[],
         )
     }
 
     /// The same of decoded text.
     pub(super) fn of_text(
+        input: BufReader<Decoded<R>>,
+        format: &'static Format,
+        matched: &[Matched],
+    ) -> Result<Self, Unreadable> {
+        let (mut table, line) = Self::with_header(input, format)?;
+        for (column, field) in table.columns.iter_mut().zip(matched) {
+            *column = Arc::new(column.matched(*field));
+        }
+        let names: Vec<_> = table.columns.iter().map(|column| &column.name).collect();
+        if names.len() > 2 && OF_LIST.iter().zip(&names).all(|(one, other)| one == other) {
+            table.format = &own::EXPORT;
+        }
+        match table.format.check_columns(&table.columns) {
+            Ok(()) => Ok(table),
+            Err(why) => {
+                let expected = table.format.expected();
+                Err(Unreadable::of_another_format(line, why, expected))
+            }
+        }
+    }
+
+    /// Reads the header line, and says in which line it is.
+    fn with_header(
         mut input: BufReader<Decoded<R>>,
         format: &'static Format,
-    ) -> Result<Self, Unreadable> {
+    ) -> Result<(Self, u64), Unreadable> {
         let start = input.fill_buf();
         let start = start.map_err(|error| {
             Unreadable::new(1, format!("cannot be read: {}", io_reason(&error)))
@@ -76,17 +100,7 @@ impl<R: Read> Table<R> {
             return Err(refused(fault));
         }
         table.columns = header(&table.cells).map_err(refused)?;
-        let names: Vec<_> = table.columns.iter().map(|column| &column.name).collect();
-        if names.len() > 2 && OF_LIST.iter().zip(&names).all(|(one, other)| one == other) {
-            table.format = &own::EXPORT;
-        }
-        match table.format.check_columns(&table.columns) {
-            Ok(()) => Ok(table),
-            Err(why) => {
-                let expected = table.format.expected();
-                Err(Unreadable::of_another_format(line, why, expected))
-            }
-        }
+        Ok((table, line))
     }
 
     /// The link of the next row; `None` at the end.
@@ -151,6 +165,15 @@ impl<R: Read> Table<R> {
             }
         }
     }
+}
+
+/// The names of a table's columns; `None`: its header line cannot be read.
+pub(super) fn header_of(input: impl Read, encoding: Encoding) -> Option<Vec<String>> {
+    let input: Box<dyn Read + '_> = Box::new(input);
+    let input = BufReader::with_capacity(READ_AHEAD, Decoded::new(input, encoding));
+    let (table, _) = Table::with_header(input, &own::TABLE).ok()?;
+    let names = table.columns.iter().map(|column| column.name.clone());
+    Some(names.collect()).filter(|names: &Vec<_>| !names.is_empty())
 }
 
 /// Ends of lines within the cells.

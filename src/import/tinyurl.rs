@@ -25,6 +25,7 @@ fn code(record: &Record) -> Result<Option<String>, String> {
 }
 
 fn link(link: &mut Reading<'_>) {
+    link.set_place(&["domain"], &["tiny_url"]);
     link.set_title(&["description", "title"]);
     link.set_tags(&["tags"], &[',']);
     link.read("clicks", &["hits", "clicks"]);

@@ -53,6 +53,9 @@ const MAX_CALLERS: usize = 100_000;
 /// Reports of links per minute and address: more than a person writes.
 const REPORTS: u32 = 20;
 
+/// Links for forgotten passwords per minute and address: more than a person asks for.
+const FORGOTTEN: u32 = 5;
+
 /// What is limited per minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
@@ -64,6 +67,8 @@ pub enum Action {
     Create,
     /// Reports of links, per address.
     Report,
+    /// Links for forgotten passwords, per address.
+    Forgot,
 }
 
 impl Action {
@@ -73,6 +78,7 @@ impl Action {
             Self::Register => "register",
             Self::Create => "create",
             Self::Report => "report",
+            Self::Forgot => "forgot",
         }
     }
 }
@@ -157,6 +163,7 @@ impl Limiter {
             Action::Register => limits.register,
             Action::Create => limits.create,
             Action::Report => REPORTS,
+            Action::Forgot => FORGOTTEN,
         };
         if limit == 0 {
             return Ok(());
@@ -242,7 +249,7 @@ impl Counter {
 fn local_part(action: Action, limit: u32) -> u32 {
     match action {
         Action::Create if limit >= LARGE => limit / LOCAL_PART,
-        Action::Create | Action::Login | Action::Register | Action::Report => 0,
+        Action::Create | Action::Login | Action::Register | Action::Report | Action::Forgot => 0,
     }
 }
 

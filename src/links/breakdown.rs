@@ -11,7 +11,7 @@ use crate::store::{Breakdown, BreakdownQuery, ClicksOf};
 /// Rows of a breakdown at most.
 pub const MAX_ROWS: u32 = 1_000;
 
-const DAY: Duration = Duration::from_hours(24);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 
 /// Breakdowns that are read at the same time for one client: each takes a connection.
 const AT_ONCE: usize = 2;
@@ -167,7 +167,7 @@ impl LinkService {
 }
 
 /// Breakdowns of all links of an owner, or of a group of them.
-fn of_owner(owner: Principal, group: LinkGroup) -> ClicksOf {
+pub(super) fn of_owner(owner: Principal, group: LinkGroup) -> ClicksOf {
     if group.is_all() {
         ClicksOf::Owner(owner.user)
     } else {

@@ -41,7 +41,7 @@ impl LinkService {
             return Ok(None);
         };
         let aliases = self.store.aliases_of(link.id).await?;
-        let click = self.click_of(link.id, link.owner, &link.code);
+        let click = self.click_of(link.id, link.made_by, &link.code);
         let read = async |click: Click| {
             let counting = self.counts.begin();
             let read = counting.series_of_or_written(click, range.intervals(), has_parked);

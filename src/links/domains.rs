@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use super::{LinkError, LinkService};
 use crate::domain::{
-    DomainHost, DomainId, Hosts, InvalidSearch, LinkGroup, LinkRequest, Principal, SearchTag,
+    DomainHost, DomainId, Hosts, InvalidSearch, InvalidSearchText, LinkGroup, LinkRequest,
+    Principal, SearchTag, SearchText, ShortCode,
 };
 use crate::store::{Change, StoreError};
 
@@ -40,6 +41,24 @@ impl LinkService {
         }
         let hosts = self.hosts.current.get();
         hosts.named(host.name().as_bytes()).map(|host| host.id)
+    }
+
+    /// The code in a short URL of this service, with or without its scheme.
+    #[must_use]
+    pub fn code_in(&self, raw: &str) -> Option<ShortCode> {
+        let url = raw.split_once("://").map_or(raw, |(_, rest)| rest);
+        let (host, path) = url.split_once('/')?;
+        let code = path.split(['?', '#']).next()?;
+        let code = ShortCode::parse(code.trim_end_matches(['+', '/']))?;
+        Some(code.at(self.domain_named(host)?))
+    }
+
+    /// The text that an owner's links are searched for; a short URL finds its link.
+    ///
+    /// # Errors
+    /// [`InvalidSearchText`].
+    pub fn search_text(&self, raw: &str) -> Result<Option<SearchText>, InvalidSearchText> {
+        SearchText::with_codes(raw, |word| self.code_in(word))
     }
 
     /// The hosts beside the service's own that an account may make links on, as they were given.

@@ -171,7 +171,7 @@ impl LinkService {
         if !changes.is_empty() {
             self.announce_all(&changes).await;
         }
-        let click = self.click_of(link.id, link.owner, &link.code);
+        let click = self.click_of(link.id, link.made_by, &link.code);
         if matches!(edit.max_clicks, FieldEdit::Set(_))
             && let Err(error) = self.before_limit.count(click).await
         {

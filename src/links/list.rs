@@ -4,9 +4,12 @@ use std::collections::HashMap;
 
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
-use crate::domain::{Click, Link, LinkFilter, LinkId, LinkOrder, LinkStatus, Principal, Timestamp};
+use crate::domain::{
+    Click, Interval, Link, LinkFilter, LinkGroup, LinkId, LinkOrder, LinkStatus, Principal,
+    StatusFilter, Timestamp,
+};
 use crate::limits::{Full, Permit, Turn, WaitingRoom};
-use crate::store::{FoundLinks, LinkSearch, Position, Steps, ToCount};
+use crate::store::{FoundLinks, LastDays, LinkSearch, Position, StatusCounts, Steps, ToCount};
 
 /// Links of a page that is read in its turn.
 pub(super) const LONG: u32 = 100;
@@ -30,12 +33,16 @@ pub struct Listing {
 pub struct Page {
     pub(super) links: Vec<Link>,
     pub(super) clicks: HashMap<LinkId, u64>,
-    pub(super) wanted: Option<LinkStatus>,
+    /// Their clicks by day, if those were asked for.
+    pub(super) days: HashMap<LinkId, Vec<u64>>,
+    pub(super) wanted: Option<StatusFilter>,
     pub(super) read_at: Timestamp,
     /// How new the clicks are: as [`AsOf`] says.
     pub as_of: Option<Timestamp>,
     /// The position of the next page, if there may be a next page.
     pub next: Option<Position>,
+    /// The positions of the first and the last link that was found.
+    pub ends: Option<(Position, Position)>,
     /// Of a long page: the account's next one begins when this one is written out.
     pub(super) _turns: Option<(Turn, Permit)>,
 }
@@ -49,6 +56,8 @@ pub struct ListedLink<'a> {
     pub clicks: u64,
     /// Its status at the time of the reading.
     pub status: LinkStatus,
+    /// Its clicks on each of the last days, if those were asked for.
+    pub days: &'a [u64],
 }
 
 impl Page {
@@ -64,13 +73,27 @@ impl Page {
         self.links.iter().filter_map(|link| {
             let clicks = *self.clicks.get(&link.id)?;
             let status = link.status(clicks, self.read_at);
-            let is_wanted = self.wanted.is_none_or(|wanted| wanted == status);
+            let is_wanted = self.wanted.is_none_or(|wanted| wanted.has(status));
             is_wanted.then_some(ListedLink {
                 link,
                 clicks,
                 status,
+                days: self.days.get(&link.id).map_or(&[], Vec::as_slice),
             })
         })
+    }
+
+    /// The same links from the other end.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        let mut links = self.links;
+        links.reverse();
+        let ends = self.ends.map(|(first, last)| (last, first));
+        Self {
+            links,
+            ends,
+            ..self
+        }
     }
 }
 
@@ -93,6 +116,47 @@ impl LinkService {
         listing: &Listing,
         after: Option<Position>,
         limit: u32,
+    ) -> Result<Page, LinkError> {
+        self.page_with(owner, listing, after, limit, None).await
+    }
+
+    /// The same with the clicks of each link on the last days, each of 24 hours.
+    ///
+    /// # Errors
+    /// As [`LinkService::page`].
+    pub async fn page_with_days(
+        &self,
+        owner: Principal,
+        listing: &Listing,
+        after: Option<Position>,
+        limit: u32,
+        days: u16,
+    ) -> Result<Page, LinkError> {
+        let days = LastDays::until(Interval::of(self.clock.now()), days);
+        self.page_with(owner, listing, after, limit, Some(days))
+            .await
+    }
+
+    /// How many links of a group have which status.
+    ///
+    /// # Errors
+    /// [`LinkError::Store`].
+    pub async fn status_counts(
+        &self,
+        owner: Principal,
+        group: &LinkGroup,
+    ) -> Result<StatusCounts, LinkError> {
+        let now = self.clock.now();
+        Ok(self.store.status_counts(owner, group, now).await?)
+    }
+
+    async fn page_with(
+        &self,
+        owner: Principal,
+        listing: &Listing,
+        after: Option<Position>,
+        limit: u32,
+        days: Option<LastDays>,
     ) -> Result<Page, LinkError> {
         let is_plain = listing.filter.is_open() && listing.order == LinkOrder::Newest;
         // The turn that the account waits for comes first: while it waits, it keeps no other account from a long page.
@@ -124,19 +188,32 @@ impl LinkService {
         } else {
             self.by_moment(owner, &search, &mut searching).await?
         };
-        let FoundLinks { links, next } = found.value;
+        let FoundLinks { links, next, ends } = found.value;
         let turns = searching.zip(long_page);
         let click_of =
-            |link: &Link| Click::new(link.id, link.owner, self.cache.shard_of(&link.code));
+            |link: &Link| Click::new(link.id, link.made_by, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = links.iter().map(click_of).collect();
-        let AsOf { value, as_of } = counting.of_or_written(&to_count, found.has_parked).await?;
+        let has_parked = found.has_parked;
+        let (clicks, days, as_of) = if let Some(days) = days {
+            let counted = counting.days_of_or_written(&to_count, has_parked, days);
+            let AsOf { value, as_of } = counted.await?;
+            let clicks = value.iter().map(|(link, found)| (*link, found.count));
+            let clicks = clicks.collect();
+            let days = value.into_iter().map(|(link, found)| (link, found.days));
+            (clicks, days.collect(), as_of)
+        } else {
+            let AsOf { value, as_of } = counting.of_or_written(&to_count, has_parked).await?;
+            (value, HashMap::new(), as_of)
+        };
         Ok(Page {
             links,
-            clicks: value,
+            clicks,
+            days,
             wanted: listing.filter.status,
             read_at,
             as_of,
             next,
+            ends,
             _turns: turns,
         })
     }
@@ -150,16 +227,18 @@ impl LinkService {
         let counting = self.counts.begin();
         let read = self.store.ending_links(owner, read_at, limit).await?;
         let click_of =
-            |link: &Link| Click::new(link.id, link.owner, self.cache.shard_of(&link.code));
+            |link: &Link| Click::new(link.id, link.made_by, self.cache.shard_of(&link.code));
         let to_count: Vec<_> = read.value.iter().map(click_of).collect();
         let counted = counting.of_or_written(&to_count, read.has_parked).await?;
         Ok(Page {
             clicks: counted.value,
             links: read.value,
-            wanted: Some(LinkStatus::Active),
+            days: HashMap::new(),
+            wanted: Some(StatusFilter::Only(LinkStatus::Active)),
             read_at,
             as_of: counted.as_of,
             next: None,
+            ends: None,
             _turns: None,
         })
     }
@@ -195,6 +274,7 @@ impl LinkService {
         steps: Steps,
     ) -> Result<ToCount<FoundLinks>, LinkError> {
         let (matches, next) = steps.found();
+        let ends = matches.first().copied().zip(matches.last().copied());
         let ids: Vec<_> = matches.iter().map(|position| position.id).collect();
         let found = self
             .store
@@ -204,6 +284,7 @@ impl LinkService {
             value: FoundLinks {
                 links: found.value,
                 next,
+                ends,
             },
             has_parked: found.has_parked,
         })
@@ -221,8 +302,10 @@ impl LinkService {
         let has_next = links.len() > limit as usize;
         links.truncate(limit as usize);
         let next = links.last().filter(|_| has_next).map(Position::of);
+        let ends = links.first().map(Position::of);
+        let ends = ends.zip(links.last().map(Position::of));
         Ok(ToCount {
-            value: FoundLinks { links, next },
+            value: FoundLinks { links, next, ends },
             has_parked: read.has_parked,
         })
     }

@@ -1,11 +1,13 @@
 //! Links: shorten, show, list, edit, read statistics, delete, and announce every change to all instances.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::cache::LinkCache;
 use crate::clicks::ClicksBeforeLimit;
 use crate::clicks::counts::{CountError, Counts};
-use crate::domain::{Clock, InvalidProperty, LinkGroup, OwnHost, Principal, ShortCode};
+use crate::domain::{
+    Clock, InvalidProperty, LinkGroup, OwnHost, Principal, Reason, ShortCode, StatsAudience,
+};
 use crate::limits::{
     AtOnce, CurrentLimits, Full, Limiter, MissLimiter, Searches, TooMany, Turn, WaitingRoom,
 };
@@ -23,10 +25,12 @@ mod delete;
 mod domains;
 mod edit;
 mod exists;
+mod filtered_series;
 mod known_hosts;
 mod lengthen;
 mod list;
 mod live;
+mod moving;
 mod numbered;
 mod outbox;
 mod passwords;
@@ -35,6 +39,7 @@ mod refused;
 mod report;
 mod revision;
 mod series;
+mod shares;
 mod shorten;
 mod show;
 mod stats;
@@ -48,13 +53,16 @@ pub use by_code::ClicksByCode;
 pub use code_length::CodeLength;
 pub use creations::Creations;
 pub use edit::Expected;
+pub use filtered_series::FilteredSeries;
 pub use known_hosts::KnownHosts;
 pub use list::{ListedLink, Listing, Page, turns_of_long_pages};
 pub use live::{Listener, LiveCount, LiveCounts};
+pub use moving::Mover;
 pub use numbered::{MAX_NUMBERED_BY_CLICKS, NumberedPage};
 pub use outbox::{OutboxError, publish_pending, publishes};
 pub use revision::Revision;
 pub use series::{ComparedSeries, Series};
+pub use shares::{MAX_SHARES, ShareMade, StatsReader};
 pub use shorten::{RequestKey, keys_expire_before};
 pub use show::CountedLink;
 pub use stats::{LinkPreview, LinkStats, ShownLeads};
@@ -73,6 +81,8 @@ pub struct LinkService {
     pub audit_days: u32,
     /// For how many days a deleted link can be restored; 0: not at all.
     pub trash_days: u32,
+    /// Who may read the statistics of links.
+    pub stats_audience: StatsAudience,
     /// Links that are being made.
     pub creations: Creations,
     /// Exact counts.
@@ -117,9 +127,14 @@ pub struct LinkService {
     pub is_reserved: fn(&str) -> bool,
     /// Whether the countries of visitors are known.
     pub knows_countries: bool,
+    /// Tells the operator of reports, once there is a mail server that does.
+    pub report_letter: OnceLock<ReportLetter>,
     /// Gives new links their time.
     pub clock: Arc<dyn Clock>,
 }
+
+/// Tells the operator that a link with this code was reported for this reason.
+pub type ReportLetter = Box<dyn Fn(&ShortCode, &Reason) + Send + Sync>;
 
 /// Why an operation on links failed.
 #[derive(Debug, thiserror::Error)]

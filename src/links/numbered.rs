@@ -1,5 +1,7 @@
 //! Links of a list by their number in it, and how many there are: for clients that know pages by number only.
 
+use std::collections::HashMap;
+
 use super::list::LONG;
 use super::{LinkError, LinkService, Listing, Page};
 use crate::clicks::counts::AsOf;
@@ -78,16 +80,18 @@ impl LinkService {
             .await?;
         let (links, has_parked) = (found.value, found.has_parked);
         let click_of =
-            |link: &Link| Click::new(link.id, link.owner, self.cache.shard_of(&link.code));
+            |link: &Link| Click::new(link.id, link.made_by, self.cache.shard_of(&link.code));
         let clicks: Vec<_> = links.iter().map(click_of).collect();
         let AsOf { value, as_of } = counting.of_or_written(&clicks, has_parked).await?;
         Ok(Page {
             links,
             clicks: value,
+            days: HashMap::new(),
             wanted: filter.status,
             read_at,
             as_of,
             next: None,
+            ends: None,
             _turns: turns,
         })
     }

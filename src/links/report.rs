@@ -27,6 +27,8 @@ impl LinkService {
         let is_known = self.store.report(code, reason, &reporter, now).await?;
         if !is_known {
             self.misses.count(address);
+        } else if let Some(letter) = self.report_letter.get() {
+            letter(code, reason);
         }
         Ok(is_known)
     }

@@ -16,6 +16,7 @@ impl Revision {
     pub fn of(link: &Link) -> Self {
         let mut digest = Context::new(&SHA256);
         digest.update(&link.id.number().to_le_bytes());
+        digest.update(&link.owner.0.to_le_bytes());
         digest.update(&link.properties.canonical());
         if let Some(status) = link.removed {
             digest.update(&status.code().to_le_bytes());

@@ -22,14 +22,16 @@ pub struct Series {
 pub struct ComparedSeries {
     /// The series of the range.
     pub series: Series,
-    /// The series of [`SeriesRange::previous`].
+    /// The series of [`SeriesRange::previous`], up to [`SeriesRange::compared_until`].
     pub previous: Option<Series>,
+    /// The last quarter of an hour of the range in which a click was made.
+    pub last: Option<Interval>,
     /// How new the clicks are: as [`AsOf`] says.
     pub as_of: Option<Timestamp>,
 }
 
 impl Series {
-    fn of(range: &SeriesRange, tallies: &BTreeMap<Interval, Tally>) -> Self {
+    pub(super) fn of(range: &SeriesRange, tallies: &BTreeMap<Interval, Tally>) -> Self {
         Self {
             points: range.sum(tallies),
         }
@@ -55,15 +57,25 @@ impl ComparedSeries {
         start..intervals.end
     }
 
-    fn of(
+    /// `tallies` are the tallies of both ranges.
+    pub(super) fn of(
         range: &SeriesRange,
-        tallies: &BTreeMap<Interval, Tally>,
+        mut tallies: BTreeMap<Interval, Tally>,
         as_of: Option<Timestamp>,
+        now: Timestamp,
     ) -> Self {
+        let series = Series::of(range, &tallies);
+        let mut clicked = tallies.range(range.intervals()).rev();
+        let last = clicked.find(|(_, tally)| tally.clicks > 0);
+        let last = last.map(|(interval, _)| *interval);
+        if let Some(until) = range.compared_until(now) {
+            tallies.split_off(&Interval::not_before(until));
+        }
         let previous = range.previous();
         Self {
-            series: Series::of(range, tallies),
-            previous: previous.map(|previous| Series::of(&previous, tallies)),
+            series,
+            previous: previous.map(|previous| Series::of(&previous, &tallies)),
+            last,
             as_of,
         }
     }
@@ -101,7 +113,7 @@ impl LinkService {
         else {
             return Ok(None);
         };
-        let click = self.click_of(link.id, link.owner, link.own_code(code));
+        let click = self.click_of(link.id, link.made_by, link.own_code(code));
         let read = counting.series_of(click, range.intervals(), has_parked);
         let read = read.await?;
         let series = Series::of(range, &tallies(read.points, &read.bots));
@@ -126,7 +138,7 @@ impl LinkService {
         else {
             return Ok(None);
         };
-        let click = self.click_of(link.id, link.owner, &link.code);
+        let click = self.click_of(link.id, link.made_by, &link.code);
         let intervals = ComparedSeries::intervals(range);
         let read = counting.series_of_or_written(click, intervals, has_parked);
         let AsOf { value: read, as_of } = read.await?;
@@ -136,7 +148,9 @@ impl LinkService {
             as_of,
         };
         let tallies = tallies(read.points, &read.bots);
-        Ok(Some((counted, ComparedSeries::of(range, &tallies, as_of))))
+        let now = self.clock.now();
+        let series = ComparedSeries::of(range, tallies, as_of, now);
+        Ok(Some((counted, series)))
     }
 
     /// The series of all links of an owner, or of a group of them: an account has one such request at a time. It is empty
@@ -175,7 +189,8 @@ impl LinkService {
         let read = counting.series_of_owner_or_written(owner, group, intervals.clone());
         let AsOf { value, as_of } = read.await?;
         let bots = self.bots_of_owner(owner, group, intervals).await?;
-        Ok(ComparedSeries::of(range, &tallies(value, &bots), as_of))
+        let tallies = tallies(value, &bots);
+        Ok(ComparedSeries::of(range, tallies, as_of, self.clock.now()))
     }
 
     async fn bots_of_owner(

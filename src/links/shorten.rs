@@ -64,6 +64,7 @@ impl LinkRequest {
                 id: used.id,
                 code: used.code,
                 owner: owner.user,
+                made_by: owner.user,
                 properties: LinkProperties {
                     password: self.new_password.as_ref().map(|_| PasswordHash::withheld()),
                     ..self.properties.clone()

@@ -42,7 +42,7 @@ impl LinkService {
         else {
             return Ok(None);
         };
-        let click = self.click_of(link.id, link.owner, &link.code);
+        let click = self.click_of(link.id, link.made_by, &link.code);
         let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = value.get(&link.id).copied();
@@ -67,7 +67,7 @@ impl LinkService {
             return Ok(None);
         };
         let link = found.value.id;
-        let click = self.click_of(link, found.value.owner, &found.value.code);
+        let click = self.click_of(link, found.value.made_by, &found.value.code);
         let counted = counting.of(&[click], found.has_parked).await?;
         Ok(counted.get(&link).copied())
     }

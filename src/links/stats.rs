@@ -76,7 +76,7 @@ impl LinkService {
         };
         let (link, has_parked) = (found.value, found.has_parked);
         let code = link.own_code(code).clone();
-        let click = self.click_of(link.id, link.owner, &code);
+        let click = self.click_of(link.id, link.made_by, &code);
         let counted = counting.of(&[click], has_parked).await?;
         // A link that was deleted meanwhile has no clicks.
         let clicks = counted.get(&link.id).copied();
@@ -106,7 +106,7 @@ impl LinkService {
         };
         let (link, has_parked) = (found.value, found.has_parked);
         let own_code = link.own_code(code).clone();
-        let click = self.click_of(link.id, link.owner, &own_code);
+        let click = self.click_of(link.id, link.made_by, &own_code);
         let AsOf { value, as_of } = counting.of_or_written(&[click], has_parked).await?;
         let Some(clicks) = value.get(&link.id).copied() else {
             return Ok(None);

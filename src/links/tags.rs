@@ -34,6 +34,14 @@ pub struct TagPage {
 }
 
 impl LinkService {
+    /// The first tags of an owner, at most so many, without their totals.
+    ///
+    /// # Errors
+    /// [`LinkError::Store`].
+    pub async fn tag_names(&self, owner: Principal, limit: u32) -> Result<Vec<String>, LinkError> {
+        Ok(self.store.tag_names(owner, limit).await?)
+    }
+
     /// The tags of an owner's links, with how many links have each, and the clicks of these: by the counts of the database if exact
     /// counts cannot be read. Empty if the owner's account is gone.
     ///

@@ -90,7 +90,7 @@ impl LinkService {
         } = found.await?;
         let click_of = |trashed: &TrashedLink| {
             let link = &trashed.link;
-            Click::new(link.id, link.owner, self.cache.shard_of(&link.code))
+            Click::new(link.id, link.made_by, self.cache.shard_of(&link.code))
         };
         let to_count: Vec<_> = links.iter().map(click_of).collect();
         let AsOf { value, as_of } = counting.of_or_written(&to_count, has_parked).await?;
@@ -126,6 +126,14 @@ impl LinkService {
                 self.show(owner, &own_code).await
             }
         }
+    }
+
+    /// Whether a link in the bin of this owner has this code: a new link that takes the code ends that link.
+    ///
+    /// # Errors
+    /// [`LinkError::Store`].
+    pub async fn is_in_bin(&self, owner: Principal, code: &ShortCode) -> Result<bool, LinkError> {
+        Ok(self.store.is_in_bin(owner, code).await?)
     }
 
     /// Ends a link in the bin of this owner: nothing brings it back. `false` if there is no such link in the bin.

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 
-use super::{Colors, QrCode, QrError};
+use super::{Colors, Logo, QrCode, QrError};
 
 /// Widths of an image, in pixels.
 pub const SIZES: RangeInclusive<u32> = 64..=2_048;
@@ -20,6 +20,8 @@ pub const MARGINS: RangeInclusive<u32> = 0..=16;
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
     code: &'a QrCode,
+    /// In the middle of the code, which has room for it.
+    logo: Option<&'a Logo>,
     colors: Colors,
     /// Pixels from edge to edge.
     size: u32,
@@ -44,11 +46,28 @@ impl<'a> Image<'a> {
         }
         Ok(Self {
             code,
+            logo: None,
             colors,
             size,
             scale,
             offset: (size - modules * scale) / 2,
         })
+    }
+
+    /// The same with a logo in the room that the code has for it.
+    #[must_use]
+    pub fn with_logo(mut self, logo: &'a Logo) -> Self {
+        self.logo = Some(logo);
+        self
+    }
+
+    /// Pixels from the edge of the image to the logo, which has half a module of space around it, and from edge to edge of the logo.
+    fn place_of_logo(&self) -> (u32, u32) {
+        let hole = u32::try_from(self.code.hole).unwrap_or_default() * self.scale;
+        let modules = u32::try_from(self.code.width).unwrap_or_default() * self.scale;
+        let space = self.scale / 2;
+        let side = hole.saturating_sub(2 * space);
+        (self.offset + (modules - hole) / 2 + space, side)
     }
 
     /// The image as SVG.
@@ -62,10 +81,15 @@ impl<'a> Image<'a> {
         } = self;
         let (dark, light) = (self.colors.dark(), self.colors.light());
         let path = self.path();
+        let logo = self.logo.map_or_else(String::new, |logo| {
+            let (at, side) = self.place_of_logo();
+            let address = logo.address();
+            format!("<image x=\"{at}\" y=\"{at}\" width=\"{side}\" height=\"{side}\" href=\"{address}\"/>")
+        });
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{size}\" height=\"{size}\" viewBox=\"0 0 {size} {size}\" \
              shape-rendering=\"crispEdges\"><rect width=\"{size}\" height=\"{size}\" fill=\"#{light}\"/>\
-             <path transform=\"translate({offset} {offset}) scale({scale})\" fill=\"#{dark}\" d=\"{path}\"/></svg>\n"
+             <path transform=\"translate({offset} {offset}) scale({scale})\" fill=\"#{dark}\" d=\"{path}\"/>{logo}</svg>\n"
         )
     }
 
@@ -86,13 +110,60 @@ impl<'a> Image<'a> {
         path
     }
 
-    /// The image as PNG, with one bit for each pixel.
+    /// The image as PNG: with one bit for each pixel, or with three bytes if it has a logo.
     ///
     /// # Errors
-    /// [`QrError::Png`].
+    /// [`QrError::LogoWithoutPixels`], [`QrError::Png`].
     pub fn png(&self) -> Result<Vec<u8>, QrError> {
-        self.write_png()
-            .map_err(|error| QrError::Png(error.to_string()))
+        let written = match self.logo {
+            None => self.write_png(),
+            Some(logo) => {
+                let (_, side) = self.place_of_logo();
+                let logo = logo.scaled(side as usize, self.colors.light().rgb());
+                self.write_colored_png(&logo.ok_or(QrError::LogoWithoutPixels)?)
+            }
+        };
+        written.map_err(|error| QrError::Png(error.to_string()))
+    }
+
+    /// One row is in memory at a time.
+    fn write_colored_png(&self, logo: &[[u8; 3]]) -> io::Result<Vec<u8>> {
+        const DIFFERENCE: u8 = 2;
+        let width = self.size as usize;
+        let (start, edge) = self.place_of_logo();
+        let (start, edge) = (start as usize, edge as usize);
+        let (dark, light) = (self.colors.dark().rgb(), self.colors.light().rgb());
+        let mut rows = ZlibEncoder::new(Vec::new(), Compression::fast());
+        let mut above = vec![0; width * 3];
+        for (y, bits) in self.pixels().chunks(width.div_ceil(8)).enumerate() {
+            let is_dark = |x: usize| bits[x / 8] & (0x80 >> (x % 8)) != 0;
+            let mut row: Vec<[u8; 3]> = (0..width)
+                .map(|x| if is_dark(x) { dark } else { light })
+                .collect();
+            let of_logo = y.checked_sub(start).and_then(|y| logo.chunks(edge).nth(y));
+            if let Some(of_logo) = of_logo {
+                row[start..start + edge].copy_from_slice(of_logo);
+            }
+            let row = row.concat();
+            let difference = row.iter().zip(&above);
+            let difference: Vec<u8> = difference
+                .map(|(pixel, above): (&u8, &u8)| pixel.wrapping_sub(*above))
+                .collect();
+            io::Write::write_all(&mut rows, &[DIFFERENCE])?;
+            io::Write::write_all(&mut rows, &difference)?;
+            above = row;
+        }
+        let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+        let size = self.size.to_be_bytes();
+        // Three bytes for each pixel.
+        add_chunk(
+            &mut png,
+            *b"IHDR",
+            &[&size[..], &size, &[8, 2, 0, 0, 0]].concat(),
+        );
+        add_chunk(&mut png, *b"IDAT", &rows.finish()?);
+        add_chunk(&mut png, *b"IEND", &[]);
+        Ok(png)
     }
 
     fn write_png(&self) -> io::Result<Vec<u8>> {

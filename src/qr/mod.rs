@@ -4,12 +4,14 @@
 
 mod color;
 mod image;
+mod logo;
 mod terminal;
 
 use qrcode2::{Color as Shade, EcLevel};
 
 pub use color::{Color, Colors};
 pub use image::{Image, MARGINS, SIZES};
+pub use logo::{InvalidLogo, Logo};
 
 /// Why no QR code was drawn; its text is for the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +30,9 @@ pub enum QrError {
     /// The two colours look alike, or the wrong colour is darker.
     #[error("dark: must be much darker than light for scanners to read it")]
     LowContrast,
+    /// The operator's logo is an SVG.
+    #[error("format: must be svg with the logo, which has no pixels")]
+    LogoWithoutPixels,
     /// The PNG could not be written: a defect.
     #[error("no PNG could be made: {0}")]
     Png(String),
@@ -48,6 +53,17 @@ pub enum ErrorCorrection {
 }
 
 impl ErrorCorrection {
+    /// Its letter.
+    #[must_use]
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::L => "L",
+            Self::M => "M",
+            Self::Q => "Q",
+            Self::H => "H",
+        }
+    }
+
     /// The level of this letter.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
@@ -67,6 +83,8 @@ pub struct QrCode {
     width: usize,
     /// Whether each module is dark, row by row.
     modules: Vec<bool>,
+    /// Modules from edge to edge of the light square in the middle; 0 without a logo.
+    hole: usize,
 }
 
 impl QrCode {
@@ -90,7 +108,34 @@ impl QrCode {
                 .into_iter()
                 .map(|shade| shade == Shade::Dark)
                 .collect(),
+            hole: 0,
         })
+    }
+
+    /// The smallest code of a text with room for a logo in its middle: the highest error correction makes up for the modules that
+    /// are lost, 7 % of them at most.
+    ///
+    /// # Errors
+    /// [`QrError::TooLong`].
+    pub fn encode_around_logo(text: &str) -> Result<Self, QrError> {
+        let mut code = Self::encode(text, ErrorCorrection::H)?;
+        // As odd as the width, so that it is in the middle.
+        let hole = code.width * 26 / 100;
+        code.hole = if hole % 2 == code.width % 2 {
+            hole
+        } else {
+            hole - 1
+        };
+        let start = (code.width - code.hole) / 2;
+        for row in code
+            .modules
+            .chunks_mut(code.width)
+            .skip(start)
+            .take(code.hole)
+        {
+            row[start..start + code.hole].fill(false);
+        }
+        Ok(code)
     }
 
     /// The modules, row by row.

@@ -1,17 +1,17 @@
 //! All parts, put together from the settings: the parts themselves do not know the settings.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::abuse::Abuse;
-use crate::accounts::{Accounts, PasswordHasher, Secrets, Tokens};
+use crate::accounts::Accounts;
 use crate::analytics::{Analytics, Classifier, Countries, DailyKeys};
 use crate::api::{
-    ApiState, BaseAddress, Readiness, SecurityContact, csv_of_links, ndjson_of_links,
+    ApiState, BaseAddress, QrLogo, Readiness, SecurityContact, csv_of_links, ndjson_of_links,
 };
 use crate::cache::LinkCache;
 use crate::clicks::counts::Counts;
@@ -23,16 +23,15 @@ use crate::compat::{self, Services};
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::{Clock, CurrentBlocklist, Location, OwnHost};
 use crate::http::paths;
-use crate::limits::{
-    AtOnce, CallerHasher, CurrentLimits, FailureLimiter, Limiter, MissLimiter, Searches,
-};
+use crate::limits::{AtOnce, CallerHasher, CurrentLimits, Limiter, MissLimiter, Searches};
 use crate::links::{
     ClickOrders, CodeLength, Creations, KnownHosts, LinkService, LiveCounts, turns_of_long_pages,
 };
 use crate::redirect::{LinkPasswords, Lookups, Pools, Redirect, ReplicaReads, RuleChoice};
+use crate::server::account_service::accounts;
 use crate::server::error::ServeError;
 use crate::server::from_settings::{
-    analytics, blocklist, common_passwords, database_runtime, journal_deadlines, secrets,
+    analytics, blocklist, database_runtime, journal_deadlines, secrets,
 };
 use crate::server::redirect_worker::{RedirectTasks, RedirectWorker};
 use crate::server::shutdown::Shutdown;
@@ -41,50 +40,13 @@ use crate::shared_redis::{RedisShard, RedisShards};
 use crate::store::{PostgresReplica, Refusals, Store};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
-use crate::web::{ExportForm, ExportLinks, LinkDocuments, Site, WebState};
+use crate::web::{ExportForm, ExportLinks, Forgotten, Health, LinkDocuments, Site, WebState};
 
 /// How long a redirect waits for the database.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(2);
 
-/// The service of accounts, and what passwords of links need: a hasher with a queue of its own, and the same limits.
-fn accounts(
-    config: &Config,
-    store: &Store,
-    redis: Option<&RedisShards>,
-    base_url: &BaseUrl,
-    (limits, limiter): (&CurrentLimits, &Limiter),
-    secrets: &Secrets,
-    clock: &Arc<dyn Clock>,
-) -> Result<(Accounts, PasswordHasher, LinkPasswords), ServeError> {
-    let hasher = PasswordHasher::new(config.hashing_concurrency)?;
-    let of_links = hasher.for_links();
-    let failures = FailureLimiter::new(
-        limits.clone(),
-        redis.cloned(),
-        limiter.hasher().clone(),
-        Arc::clone(clock),
-    );
-    let link_passwords = LinkPasswords::new(store.clone(), of_links.clone(), failures.of_links());
-    let tokens = Tokens::new(
-        secrets,
-        base_url.as_str(),
-        config.jwt_ttl,
-        Arc::clone(clock),
-    );
-    let accounts = Accounts::new(
-        store,
-        hasher,
-        tokens,
-        common_passwords(config)?,
-        limiter.clone(),
-        failures,
-        Arc::clone(clock),
-    );
-    let accounts = accounts.with_registration(config.registration.clone());
-    Ok((accounts, of_links, link_passwords))
-}
-
 fn abuse(
+    config: &Config,
     store: &Store,
     searches: &Searches,
     blocklist: &CurrentBlocklist,
@@ -94,6 +56,7 @@ fn abuse(
     let (searches, blocklist) = (searches.clone(), blocklist.clone());
     let hosts = hosts.current.clone();
     Abuse::new(store.clone(), searches, blocklist, hosts, Arc::clone(clock))
+        .with_two_factors(config.oidc.require_two_factors)
 }
 
 fn own_host(config: &Config, base_url: &BaseUrl, hosts: &KnownHosts) -> OwnHost {
@@ -129,7 +92,7 @@ pub(super) struct App {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) links: Arc<LinkService>,
     pub(super) abuse: Arc<Abuse>,
-    accounts: Arc<Accounts>,
+    pub(super) accounts: Arc<Accounts>,
     link_passwords: Arc<LinkPasswords>,
     lookups: Lookups,
     misses: MissLimiter,
@@ -194,7 +157,7 @@ impl App {
         )?;
         let blocklist = blocklist(config)?;
         let (searches, hosts) = (Searches::default(), KnownHosts::default());
-        let abuse = abuse(&store, &searches, &blocklist, &hosts, &clock);
+        let abuse = abuse(config, &store, &searches, &blocklist, &hosts, &clock);
         let refusals = Refusals::new(&store, blocklist);
         let links = LinkService {
             store: store.clone(),
@@ -202,6 +165,7 @@ impl App {
             refusals: refusals.clone(),
             audit_days: config.kept.audit_days,
             trash_days: config.kept.trash_days,
+            stats_audience: config.analytics.stats,
             counts,
             details: Arc::clone(&store.details),
             detail_days: config.analytics.analytics_detail_days,
@@ -224,24 +188,24 @@ impl App {
             hosts,
             is_reserved: paths::is_reserved,
             knows_countries: config.analytics.geoip_database.is_some(),
+            report_letter: OnceLock::new(),
             clock: Arc::clone(&clock),
         };
         let lookups = lookups(config, &store, replica.as_ref());
         let journal_deadlines = journal_deadlines(config, redis.is_some());
         let (countries, analytics) = analytics(config, redis.as_ref())?;
         let daily_keys = DailyKeys::new(redis.clone(), Arc::clone(&clock));
-        let link_changes = LinkChanges::new(store.clone(), cache.clone());
         let flusher = Flusher::new(redis.clone(), store.clone(), Arc::clone(&clock));
         Ok(Self {
             pools: Pools::new(refusals, &lookups, Arc::clone(&clock)),
             grants: Grants::new(store.clicks.clone(), Arc::clone(&clock)),
+            link_changes: Arc::new(LinkChanges::new(store.clone(), cache.clone())),
+            flusher: Arc::new(flusher),
             store,
             replica,
             redis,
             cache,
-            link_changes: Arc::new(link_changes),
             memory_only,
-            flusher: Arc::new(flusher),
             clock,
             accounts: Arc::new(accounts),
             links: Arc::new(links),
@@ -281,6 +245,7 @@ impl App {
         base_url: &BaseUrl,
         metrics: Exposition,
         live: Arc<LiveCounts>,
+        qr_logo: QrLogo,
         shutdown: &Shutdown,
     ) -> ApiState {
         ApiState {
@@ -298,7 +263,9 @@ impl App {
             )),
             metrics,
             base_address: self.base_address(base_url),
+            qr_logo,
             security_contact: SecurityContact(self.security_contact.clone()),
+            invitation_mail: crate::mail::InvitationMail::default(),
         }
     }
 
@@ -336,6 +303,9 @@ impl App {
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
             abuse: Arc::clone(&self.abuse),
+            health: Health::new(self.redis.clone()),
+            forgotten: Forgotten::default(),
+            invitation_mail: crate::mail::InvitationMail::default(),
             site,
         }
     }

@@ -49,6 +49,14 @@ fn screen(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
         Some(_) => "caches links and gathers clicks",
         None => "not used: clicks go straight to the database",
     };
+    let sign_in = match &config.oidc.oidc_issuer {
+        Some(issuer) => format!(
+            "\n  sign-in    {}, where {}/app/oidc/callback is registered",
+            issuer.as_str(),
+            base_url.as_str()
+        ),
+        None => String::new(),
+    };
     let base = match &config.base_url {
         Some(_) => base_url.as_str().to_owned(),
         None => format!("http://{}", on_this_machine(address)),
@@ -62,7 +70,7 @@ fn screen(config: &Config, base_url: &BaseUrl, address: SocketAddr) -> String {
         "shunt {VERSION} is listening on http://{address}
   database   {database}
   Redis      {redis}
-  explorer   {base}/docs
+  explorer   {base}/docs{sign_in}
 
 Your first short link, from another terminal:
   shunt register you@example.org{url}

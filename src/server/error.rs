@@ -3,9 +3,11 @@
 use std::io;
 
 use crate::abuse::BlocklistError;
-use crate::accounts::{HasherError, SecretError};
+use crate::accounts::{AccountError, HasherError, SecretError, WeakPassword};
 use crate::analytics::CountriesError;
 use crate::config::ConfigError;
+use crate::http_client::NoRootCertificates;
+use crate::mail::MailerError;
 use crate::server::bound_socket::BindError;
 use crate::server::parked::ParkedError;
 use crate::server::startup::ConnectError;
@@ -52,6 +54,18 @@ pub enum ServeError {
     /// Counts would lack clicks.
     #[error(transparent)]
     Parked(#[from] ParkedError),
+    /// The password of the first administrator is easily guessed.
+    #[error("ADMIN_PASSWORD_FILE: the password {0}; choose another one")]
+    WeakPassword(WeakPassword),
+    /// The first administrator could not be made.
+    #[error("ADMIN_EMAIL: {0}")]
+    Administrator(#[from] AccountError),
+    /// The identity provider cannot be asked over TLS.
+    #[error("OIDC_ISSUER: {0}")]
+    NoRootCertificates(#[from] NoRootCertificates),
+    /// No mail can be sent.
+    #[error("SMTP_URL: {0}")]
+    Mail(#[from] MailerError),
     /// Passwords cannot be hashed.
     #[error(transparent)]
     Hasher(#[from] HasherError),

@@ -1,16 +1,18 @@
 //! The parts that need nothing but the settings: files that are read, secrets, limits.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 
 use crate::abuse::read_blocklist;
-use crate::accounts::{CommonPasswords, Secrets, load_or_create_secret};
+use crate::accounts::{CommonPasswords, Identities, Secrets, load_or_create_secret};
 use crate::analytics::{Analytics, Countries};
 use crate::cache::CacheLimits;
-use crate::config::{Config, DatabaseUrl};
-use crate::domain::CurrentBlocklist;
+use crate::config::{BaseUrl, Config, DatabaseUrl};
+use crate::domain::{Clock, CurrentBlocklist};
+use crate::oidc::{AttemptKey, Provider, ProviderSettings};
 use crate::server::error::ServeError;
 use crate::shared_redis::RedisShards;
 use crate::store::{Store, companion_file};
@@ -108,5 +110,37 @@ pub(super) fn secrets(config: &Config) -> Result<Secrets, ServeError> {
     Ok(Secrets {
         current,
         previous: config.jwt_secret_previous.clone(),
+    })
+}
+
+/// The identity provider, if there is one.
+pub(super) fn identities(
+    config: &Config,
+    base_url: &BaseUrl,
+    secrets: &Secrets,
+    clock: &Arc<dyn Clock>,
+) -> Result<Option<Identities>, ServeError> {
+    let Some(settings) = provider_settings(config, base_url) else {
+        return Ok(None);
+    };
+    Ok(Some(Identities {
+        provider: Provider::new(settings, Arc::clone(clock))?,
+        attempts: AttemptKey::new(&secrets.current),
+        admin_group: config.oidc.oidc_admin_group.clone(),
+    }))
+}
+
+/// How the identity provider is asked, if there is one.
+#[must_use]
+pub fn provider_settings(config: &Config, base_url: &BaseUrl) -> Option<ProviderSettings> {
+    let settings = &config.oidc;
+    let (issuer, client) = (&settings.oidc_issuer, &settings.oidc_client_id);
+    Some(ProviderSettings {
+        issuer: issuer.clone()?,
+        client: client.clone()?,
+        secret: settings.oidc_client_secret.clone(),
+        scopes: settings.oidc_scopes.clone(),
+        base_url: base_url.as_str().to_owned(),
+        needs_groups: settings.oidc_admin_group.is_some(),
     })
 }

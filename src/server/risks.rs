@@ -25,6 +25,15 @@ pub(super) fn warn(config: &Config) {
             "TRUSTED_PROXIES: {network} lets nearly everybody claim any address, so that no limit by address holds; give the addresses of your proxies alone"
         );
     }
+    if let Some(issuer) = &config.oidc.oidc_issuer
+        && !issuer.is_https()
+        && issuer.host() != "localhost"
+        && !issuer.host().parse().is_ok_and(is_local)
+    {
+        tracing::warn!(
+            "OIDC_ISSUER: is asked without TLS: anyone on the way can sign in as any person; give an https: address"
+        );
+    }
     for (name, secret) in [
         ("JWT_SECRET", &config.jwt_secret),
         ("JWT_SECRET_PREVIOUS", &config.jwt_secret_previous),

@@ -22,6 +22,7 @@ use crate::server::app::App;
 use crate::server::connections::Connections;
 use crate::server::error::ServeError;
 use crate::server::http1::dispatch::Api;
+use crate::server::post::Post;
 use crate::server::redirect_worker::RedirectWorker;
 use crate::server::shutdown::Shutdown;
 use crate::server::workers::Workers;
@@ -76,18 +77,21 @@ impl Running {
         tasks.spawn(granting.boxed());
 
         let live = app.live_counts(&shutdown);
-        let state = app.api_state(
+        let site = Site::new(config, base_url, app.links.hosts.current.clone());
+        let post = Post::start(&mut tasks, &app, config, &site, &shutdown)?;
+        let mut state = app.api_state(
             redirect,
             base_url,
             metrics.clone(),
             Arc::clone(&live),
+            api::QrLogo(config.site.qr_logo.clone()),
             &shutdown,
         );
+        state.invitation_mail = post.invitation_mail.clone();
         let proxies = TrustedProxies(config.trusted_proxies.clone().into());
         let admission = Admission::new(&config.guards);
-        let site = Site::new(config, base_url, app.links.hosts.current.clone());
         let pages = web::router(
-            app.web_state(site.clone(), base_url, live),
+            post.beside(app.web_state(site.clone(), base_url, live)),
             &config.guards,
             &admission,
         );

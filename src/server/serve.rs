@@ -20,7 +20,7 @@ use crate::server::history::HistoryWatch;
 use crate::server::parked::settle_former;
 use crate::server::running::{Listeners, Running};
 use crate::server::shutdown::Shutdown;
-use crate::server::{banner, risks, startup};
+use crate::server::{banner, first_administrator, risks, startup};
 use crate::shared_redis::{RedisServers, RedisShards};
 use crate::telemetry::LogFilter;
 use crate::telemetry::exposition::Exposition;
@@ -116,6 +116,7 @@ pub async fn serve(
     let limits = CurrentLimits::new(settings.limits);
     let app = App::new(&config, databases, redis, cache, &base_url, &limits, clock)?;
     startup::ask_database(|| app.links.reload_hosts()).await?;
+    first_administrator::ensure(&app.accounts, &config.administrator).await?;
     if let Err(error) = app.links.lengthen_codes().await {
         tracing::warn!(%error, "the length of new codes is found out later");
     }

@@ -69,11 +69,13 @@ pub(super) async fn databases(
     } else {
         Schema::Migrate(migrations::log)
     };
-    with_schema(schema, config, clock).await
+    with_schema(schema, false, config, clock).await
 }
 
+/// The databases of the settings; `is_beside`: beside the service that has the file.
 async fn with_schema(
     schema: Schema,
+    is_beside: bool,
     config: &Config,
     clock: &Arc<dyn Clock>,
 ) -> Result<Databases, ConnectError> {
@@ -91,7 +93,13 @@ async fn with_schema(
                 if config.database.is_default() {
                     SqliteStore::make_folder(path)?;
                 }
-                let store = Arc::new(SqliteStore::open(path, settings, Arc::clone(clock)).await?);
+                let clock = Arc::clone(clock);
+                let store = if is_beside {
+                    SqliteStore::open_beside(path, settings, clock).await?
+                } else {
+                    SqliteStore::open(path, settings, clock).await?
+                };
+                let store = Arc::new(store);
                 Ok(Databases {
                     store: Store::of(store),
                     replica: None,
@@ -154,7 +162,7 @@ impl From<OpenError> for AttemptError {
 /// When the database is not there or refuses.
 pub async fn migrate(config: &Config, report: Report) -> Result<(), ConnectError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let opened = with_schema(Schema::Migrate(report), config, &clock);
+    let opened = with_schema(Schema::Migrate(report), false, config, &clock);
     let store = opened.await?.store;
     store.close().await.map_err(|error| ConnectError {
         dependency: "DATABASE_URL",
@@ -162,13 +170,13 @@ pub async fn migrate(config: &Config, report: Report) -> Result<(), ConnectError
     })
 }
 
-/// Opens the database for administration by the operator. Its schema must be that of this version.
+/// Opens the database for administration by the operator, beside a service that runs. Its schema must be that of this version.
 ///
 /// # Errors
 /// When the database is not there or refuses.
 pub async fn administration(config: &Config) -> Result<Abuse, ConnectError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let opened = with_schema(Schema::Require, config, &clock).await?;
+    let opened = with_schema(Schema::Require, true, config, &clock).await?;
     let (searches, blocklist) = (Searches::default(), CurrentBlocklist::default());
     let hosts = CurrentHosts::default();
     let served = opened.store.served_hosts().await;

@@ -101,7 +101,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn user(&self, principal: Principal) -> Result<Option<User>, StoreError> {
         let find = query(
-            "SELECT email FROM users WHERE id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)",
+            "SELECT email, group_name FROM users WHERE id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)",
         );
         let find = find.bind(principal.user).bind(&principal.key);
         let found = self.engine.read_one(find).await?;
@@ -110,6 +110,7 @@ impl Store {
                 Ok(User {
                     id: principal.user,
                     email: row.get("email")?,
+                    group: row.get("group_name")?,
                 })
             })
             .transpose()
@@ -164,6 +165,20 @@ impl Store {
         let end = query("UPDATE users SET token_key = $3 WHERE id = $1 AND token_key = $2");
         let end = end.bind(principal.user).bind(&principal.key).bind(&key);
         Ok(self.engine.execute(end).await? > 0)
+    }
+
+    /// Keeps the language of an account's pages, by its tag; empty: the browser's. `false` as for [`Store::change_password`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn choose_language(
+        &self,
+        principal: Principal,
+        tag: &str,
+    ) -> Result<bool, StoreError> {
+        let choose = query("UPDATE users SET language = $3 WHERE id = $1 AND token_key = $2");
+        let choose = choose.bind(principal.user).bind(&principal.key).bind(tag);
+        Ok(self.engine.execute(choose).await? > 0)
     }
 
     /// Notes that an address, as a hash, logged in to an account. The newest [`MAX_KNOWN_ADDRESSES`] of it are kept.

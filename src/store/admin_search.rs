@@ -3,7 +3,7 @@
 use super::scanned::{IN_ONE_TEXT, SEEN_TEXT, scanned};
 use super::sql::{Query, Row, query};
 use super::{ScannedLinks, Store, StoreError};
-use crate::domain::{NewestWanted, SeenLink, SeenUser};
+use crate::domain::{NewestWanted, SeenLink, SeenUser, ShortCode};
 
 impl Store {
     /// Scans the next links of all accounts or of one, at most `limit` of them. The key of a position is the number of its link.
@@ -65,13 +65,28 @@ impl Store {
         found.iter().map(seen_link).collect()
     }
 
+    /// The link with this code, also by an alias, unless it is in a bin or its account is deleted.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn seen_link(&self, code: &ShortCode) -> Result<Option<SeenLink>, StoreError> {
+        let find = query(
+            "SELECT id FROM live_links WHERE id = (SELECT link_id FROM link_codes WHERE code = $1)",
+        );
+        let Some(row) = self.engine.read_one(find.bind(code)).await? else {
+            return Ok(None);
+        };
+        let found = self.seen_links(&[row.get("id")?]).await?;
+        Ok(found.into_iter().next())
+    }
+
     /// The accounts with these numbers, newest first.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn seen_users(&self, numbers: &[i64]) -> Result<Vec<SeenUser>, StoreError> {
         let find = query(
-            "SELECT id, email, created_at, coalesce((SELECT links FROM link_totals WHERE owner_id = users.id), 0) AS links,
+            "SELECT id, email, group_name, created_at, coalesce((SELECT links FROM link_totals WHERE owner_id = users.id), 0) AS links,
                  EXISTS (SELECT 1 FROM user_roles WHERE user_id = users.id AND role = 'admin') AS is_admin,
                  EXISTS (SELECT 1 FROM banned_users WHERE user_id = users.id) AS is_banned
              FROM users WHERE id IN (SELECT CAST(value AS bigint) FROM json_each($1)) ORDER BY id DESC",
@@ -101,6 +116,7 @@ fn seen_user(row: &Row) -> Result<SeenUser, StoreError> {
     Ok(SeenUser {
         id: row.get("id")?,
         email: row.get("email")?,
+        group: row.get("group_name")?,
         created_at: row.get("created_at")?,
         links: row.get("links")?,
         is_admin: row.get("is_admin")?,

@@ -25,10 +25,21 @@ pub enum Kept {
     Audit,
 }
 
-/// An account that may be given something new.
+/// The result of taking a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoleTaken {
+    /// The account has it no longer.
+    Done,
+    /// It did not have it.
+    NoAdmin,
+    /// No other account has it.
+    Last,
+}
+
+/// The account of a person that may be given something new.
 macro_rules! is_in_use {
     () => {
-        "NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = users.id)
+        "group_name IS NULL AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = users.id)
          AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = users.id)"
     };
 }
@@ -73,6 +84,43 @@ impl Store {
             Ok(is_set)
         });
         set.await
+    }
+
+    /// Takes the role of an administrator from an account, and notes that for the audit. The last administrator keeps it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn take_role(
+        &self,
+        user: UserId,
+        by: Actor<'_>,
+        at: Timestamp,
+    ) -> Result<RoleTaken, StoreError> {
+        let taken = self.engine.transaction(async |connection| {
+            // Of two who take each other's role at once, the second is the last one by then.
+            let lock = query(
+                "SELECT 1 FROM user_roles WHERE role = 'admin' ORDER BY user_id FOR UPDATE",
+            );
+            connection.lock(lock).await?;
+            let find = query(
+                "SELECT (SELECT count(*) FROM (SELECT 1 FROM user_roles WHERE role = 'admin' LIMIT 2) AS counted) AS admins,
+                     EXISTS (SELECT 1 FROM user_roles WHERE user_id = $1 AND role = 'admin') AS is_admin",
+            );
+            let found = connection.optional(find.bind(user)).await?;
+            let found = found.ok_or_else(|| StoreError::Unexpected("no role is read".into()))?;
+            let (admins, is_admin): (i64, bool) = (found.get("admins")?, found.get("is_admin")?);
+            if !is_admin {
+                return Ok(RoleTaken::NoAdmin);
+            }
+            if admins < 2 {
+                return Ok(RoleTaken::Last);
+            }
+            let take = query("DELETE FROM user_roles WHERE user_id = $1 AND role = 'admin'");
+            connection.execute(take.bind(user)).await?;
+            note(connection, by, at, "revoke_role", &subject(user), "").await?;
+            Ok(RoleTaken::Done)
+        });
+        taken.await
     }
 
     /// Gives an account another password and another key, and notes that for the audit. `false` as for [`Store::set_role`].

@@ -1,7 +1,9 @@
 //! Rows of clicks, which have the same form in both databases, turned into values.
 
 use super::rows::link_id;
-use super::{ClickDetails, CountSnapshot, FlushMark, RecorderId, SeriesSnapshot, StoreError};
+use super::{
+    ClickDetails, CountSnapshot, DaysSnapshot, FlushMark, RecorderId, SeriesSnapshot, StoreError,
+};
 use crate::domain::Interval;
 
 /// Kinds of rows in which counts are read: a union of statements, so that it is one snapshot.
@@ -12,6 +14,8 @@ pub(super) const SUPERSEDED: i32 = 3;
 pub(super) const DRAINING: i32 = 4;
 pub(super) const POINT_OF_SERIES: i32 = 5;
 pub(super) const BOTS_OF_SERIES: i32 = 6;
+/// This one and those after it are days.
+pub(super) const FIRST_DAY: i32 = 10;
 
 pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot, StoreError> {
     let mut snapshot = CountSnapshot::default();
@@ -55,6 +59,23 @@ pub(super) fn series_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<SeriesSnapsh
         counts: count_snapshot(rows)?,
         points: points.into_iter().map(point).collect(),
         bots: bots.into_iter().map(point).collect(),
+    })
+}
+
+/// The counts of links with their clicks by day.
+pub(super) fn days_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<DaysSnapshot, StoreError> {
+    let (days, rows): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|(kind, ..)| *kind >= FIRST_DAY);
+    let day = |(kind, link, clicks): (i32, i64, i64)| {
+        let day = usize::try_from(kind - FIRST_DAY).unwrap_or_default();
+        Ok((link_id(link)?, day, clicks.unsigned_abs()))
+    };
+    Ok(DaysSnapshot {
+        counts: count_snapshot(rows)?,
+        days: days
+            .into_iter()
+            .map(day)
+            .collect::<Result<_, StoreError>>()?,
     })
 }
 

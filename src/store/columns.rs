@@ -3,9 +3,9 @@
 use super::StoreError;
 use super::sql::{Column, Row};
 use crate::domain::{
-    Aliases, DomainId, EmailAddress, KeyName, LinkId, MaxClicks, PasswordHash, PoolId, PrivateNote,
-    RemovalId, RemovalStatus, Rules, Scope, ShortCode, Tags, TargetUrl, Timestamp, Title, TokenKey,
-    UserId,
+    Aliases, DomainId, EmailAddress, GroupName, GroupRole, KeyName, LinkId, MaxClicks,
+    PasswordHash, PoolId, PrivateNote, RemovalId, RemovalStatus, Rules, Scope, ShortCode, Tags,
+    TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
 
 /// A column of a type that is kept as another one.
@@ -27,6 +27,8 @@ columns! {
     Aliases: String, json => aliases(&json);
     DomainId: i64, number => DomainId::parse(number);
     EmailAddress: String, address => Some(EmailAddress::from_stored(address));
+    GroupName: String, name => Some(GroupName::from_stored(name));
+    GroupRole: String, name => GroupRole::parse(&name).ok();
     KeyName: String, name => Some(KeyName::from_stored(name));
     LinkId: i64, number => LinkId::parse(number);
     MaxClicks: i64, number => MaxClicks::parse(number.unsigned_abs()).ok();

@@ -205,6 +205,19 @@ impl Store {
         }
     }
 
+    /// Whether a link in the bin of this owner has this code.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn is_in_bin(&self, owner: Principal, code: &ShortCode) -> Result<bool, StoreError> {
+        let find = query(concat!(
+            "SELECT id FROM links WHERE id = (SELECT link_id FROM link_codes WHERE code = $3) AND ",
+            in_bin!()
+        ));
+        let find = find.bind(owner.user).bind(&owner.key).bind(code);
+        Ok(self.engine.read_one(find).await?.is_some())
+    }
+
     /// Ends a link in the bin of this owner. `false` if there is no such link.
     ///
     /// # Errors

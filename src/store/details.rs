@@ -53,6 +53,19 @@ pub struct BreakdownQuery {
     pub limit: u32,
 }
 
+/// What is asked of a series of clicks that pass filters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassSeries {
+    /// Whose clicks.
+    pub of: ClicksOf,
+    /// The start of each point, in rising order; at least one.
+    pub starts: Vec<Interval>,
+    /// The end of the last point.
+    pub end: Interval,
+    /// Only clicks that pass all of these.
+    pub filters: Vec<Filter>,
+}
+
 /// Clicks, and how many of them are not by known bots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClickSum {
@@ -99,6 +112,13 @@ pub trait Details: Send + Sync {
 
     /// Clicks by the values of one dimension.
     async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError>;
+
+    /// Clicks by the starts of points, without points that have no clicks. A day (UTC) whose quarters of an hour are not kept any more
+    /// counts as a whole where it begins.
+    async fn class_series(
+        &self,
+        query: &ClassSeries,
+    ) -> Result<Vec<(Interval, ClickSum)>, StoreError>;
 }
 
 /// Quarters of an hour in a day.

@@ -33,7 +33,7 @@ pub struct ToCount<T> {
 /// What a redirect needs of a row of `links`.
 macro_rules! target_columns {
     () => {
-        "links.id, owner_id, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url, pool, password_hash, rules"
+        "links.id, coalesce(made_by, owner_id) AS made_by, target_url, is_active, forward_query, noindex, expires_at, max_clicks, removed_status, starts_at, fallback_url, pool, password_hash, rules"
     };
 }
 
@@ -254,6 +254,7 @@ fn link(owner: UserId, row: &Row) -> Result<Link, StoreError> {
         id: row.get("id")?,
         code: row.get("short_code")?,
         owner,
+        made_by: row.get("made_by")?,
         properties: LinkProperties {
             target: row.get("target_url")?,
             is_active: row.get("is_active")?,
@@ -288,7 +289,7 @@ pub(super) fn target(row: &Row) -> Result<LinkTarget, StoreError> {
     });
     Ok(LinkTarget {
         id: row.get("id")?,
-        owner: UserId(row.get("owner_id")?),
+        made_by: row.get("made_by")?,
         target: row.get("target_url")?,
         is_active: is_active && removed.is_none(),
         removed,

@@ -45,11 +45,22 @@ impl NewApiKey<'_> {
             created_at: self.created_at,
             expires_at: self.expires_at,
             last_used_on: None,
+            made_by: None,
         }
     }
 }
 
-/// The operations need a token's principal; an API key's own principal makes and sees no keys.
+/// That the account `$1` has its key `$2` in a token: its own, or that of an owner of the group that it is.
+macro_rules! has_keys {
+    () => {
+        "users.id = $1 AND (users.token_key = $2 OR EXISTS (
+             SELECT 1 FROM group_members JOIN users AS member ON member.id = group_members.user_id
+             WHERE group_id = $1 AND member.token_key = $2 AND role = 'owner'
+             AND NOT EXISTS (SELECT 1 FROM banned_users WHERE banned_users.user_id = group_id)))"
+    };
+}
+
+/// The operations need a token's principal, for a group an owner's; an API key's own principal makes and sees no keys.
 impl Store {
     /// Makes a key of an owner who has fewer than `max`, exactly so under concurrency, too.
     ///
@@ -63,21 +74,25 @@ impl Store {
         let owner = key.owner;
         // Keys of one account are made one after the other; its links are made meanwhile.
         let lock = query("SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE").bind(owner.user);
-        let count = query(
-            "SELECT count(api_keys.id) AS keys FROM users LEFT JOIN api_keys ON user_id = users.id
-             WHERE users.id = $1 AND token_key = $2 GROUP BY users.id",
-        );
+        let count = query(concat!(
+            "SELECT count(api_keys.id) AS keys FROM users LEFT JOIN api_keys ON user_id = users.id WHERE ",
+            has_keys!(),
+            " GROUP BY users.id"
+        ));
         let count = count.bind(owner.user).bind(&owner.key);
         let insert = query(
-            "INSERT INTO api_keys (user_id, hash, name, scope, created_at, expires_at)
-             VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
+            "INSERT INTO api_keys (user_id, hash, name, scope, created_at, expires_at, made_by)
+             VALUES ($1, $2, $3, $4, $5, $6, (
+                 SELECT member.id FROM group_members JOIN users AS member ON member.id = group_members.user_id
+                 WHERE group_id = $1 AND member.token_key = $7)) RETURNING id",
         )
         .bind(owner.user)
         .bind(&key.hash)
         .bind(key.name.as_str())
         .bind(key.scope.name())
         .bind(key.created_at)
-        .bind(key.expires_at);
+        .bind(key.expires_at)
+        .bind(&owner.key);
         self.engine
             .transaction(async |connection| {
                 connection.lock(lock).await?;
@@ -98,11 +113,13 @@ impl Store {
     /// [`StoreError`].
     pub async fn api_keys_of(&self, owner: Principal) -> Result<Option<Vec<ApiKey>>, StoreError> {
         // An account without keys has one row, without a key.
-        let find = query(
-            "SELECT api_keys.id, name, scope, api_keys.created_at, expires_at, last_used_on
-             FROM users LEFT JOIN api_keys ON user_id = users.id
-             WHERE users.id = $1 AND token_key = $2 ORDER BY api_keys.id DESC",
-        );
+        let find = query(concat!(
+            "SELECT api_keys.id, name, scope, api_keys.created_at, expires_at, last_used_on,
+                 (SELECT nullif(maker.email, '') FROM users AS maker WHERE maker.id = made_by) AS made_by
+             FROM users LEFT JOIN api_keys ON user_id = users.id WHERE ",
+            has_keys!(),
+            " ORDER BY api_keys.id DESC"
+        ));
         let found = self
             .engine
             .read(find.bind(owner.user).bind(&owner.key))
@@ -119,9 +136,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn delete_api_key(&self, owner: Principal, id: i64) -> Result<bool, StoreError> {
-        let delete = query(
-            "DELETE FROM api_keys WHERE id = $3 AND user_id = (SELECT id FROM users WHERE id = $1 AND token_key = $2)",
-        );
+        let delete = query(concat!(
+            "DELETE FROM api_keys WHERE id = $3 AND user_id = (SELECT id FROM users WHERE ",
+            has_keys!(),
+            ")"
+        ));
         let delete = delete.bind(owner.user).bind(&owner.key).bind(id);
         Ok(self.engine.execute(delete).await? > 0)
     }
@@ -167,5 +186,6 @@ fn api_key(row: &Row) -> Result<Option<ApiKey>, StoreError> {
         created_at: row.get("created_at")?,
         expires_at: row.get("expires_at")?,
         last_used_on: row.get("last_used_on")?,
+        made_by: row.get("made_by")?,
     }))
 }

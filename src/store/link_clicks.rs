@@ -7,7 +7,7 @@ use crate::domain::{LinkId, UserId};
 pub struct LinkClicks {
     /// The link.
     pub link: LinkId,
-    /// Its owner, who never changes.
+    /// The account that made it, which never changes, whoever owns it.
     pub owner: UserId,
     /// How many there are.
     pub clicks: u64,

@@ -14,6 +14,7 @@ use std::sync::Arc;
 mod accounts;
 mod adaptive_limit;
 mod admin_search;
+mod administered;
 mod administration;
 mod aliases;
 mod class_day;
@@ -39,16 +40,22 @@ mod domain_list;
 mod domains;
 mod editing;
 mod engine;
+mod factors;
 mod failure;
 mod finding;
 mod flush;
+mod group_members;
+mod groups;
 mod history;
+mod identities;
 mod inserting;
+mod invitations;
 mod keys;
 mod ledger;
 mod link_clicks;
 mod listing;
 pub mod migrations;
+mod moving;
 mod new_links;
 mod outbox;
 mod owner_rows;
@@ -62,6 +69,7 @@ mod removal_steps;
 mod removals;
 mod reports;
 mod requests;
+mod resets;
 mod room;
 mod rows;
 mod scanned;
@@ -70,38 +78,45 @@ mod searching;
 mod series;
 mod sessions;
 mod settings;
+mod shares;
 mod snapshot;
 mod sql;
 mod sqlite;
+mod status_counts;
 mod summing;
 mod tags;
 
 use engine::Engine;
 
 pub use accounts::{CreateUserError, Credentials, MAX_KNOWN_ADDRESSES};
-pub use administration::{Actor, Kept};
+pub use administration::{Actor, Kept, RoleTaken};
 pub use click_batch::{ClickBatch, RecorderId};
 pub use click_details::{ClickDetails, DetailSums, DetailedClicks, KnownClasses};
 pub use click_limits::{ClickLimits, Grant};
 pub use clicks::{Clicks, Compacted, MergeRound, ParkedBatch};
 pub use committed::{Commits, committed};
 pub use database::Usage;
-pub use deleted_accounts::MAX_CHANGES_OF_ACCOUNT;
+pub use deleted_accounts::{DeletedUser, MAX_CHANGES_OF_ACCOUNT};
 pub use deleting::{Deleted, Deletion, IsExpected, Restored, TrashedLink};
 pub use details::{
-    Breakdown, BreakdownQuery, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
+    Breakdown, BreakdownQuery, ClassSeries, ClickSum, ClicksOf, Details, MAX_CLASSES_OF_INTERVAL,
     MAX_REFERRERS_OF_LINK, MAX_REFERRERS_OF_OWNER,
 };
 pub use domains::{DomainMade, DomainRemoved};
 pub use editing::{EditLink, Edited, EditedLink};
+pub use factors::{Factors, NewTotp, Totp};
 pub use failure::{OpenError, StoreError};
 pub use finding::{LinkMade, ToCount};
 pub use flush::{FlushId, FlushMark};
+pub use groups::{GroupError, GroupWork, NewGroup};
 pub use history::{HistoryCheck, HistoryNote};
+pub use identities::{IdentifiedUser, Identity, ProviderSessions, UserToJoin};
+pub use invitations::{Invited, NewAccount, NewInvitation};
 pub use keys::{CreateKeyError, NewApiKey};
 pub use ledger::{DataSet, Raise};
 pub use link_clicks::LinkClicks;
 pub use listing::OwnerTotals;
+pub use moving::{LinkMove, MOVED_IN_STEP, Moved};
 pub use new_links::{
     CreateLinkError, CreatedLink, CreatedOfMany, IdempotentRequest, NewLink, Outcome,
 };
@@ -113,13 +128,18 @@ pub use refusals::Refusals;
 pub use removal_steps::{IsCovered, SCANNED_IN_STEP, Scanned, Step};
 pub use removals::{NewRemoval, Removed};
 pub use requests::UsedKey;
+pub use resets::{MIN_RESET_INTERVAL, Reset};
 pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, WrittenClicks};
-pub use series::{OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack};
-pub use sessions::{MAX_SESSIONS, NewSession, OpenSession, WebSession};
+pub use series::{
+    DaysSnapshot, LastDays, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, WrittenBack,
+};
+pub use sessions::{ActingFor, MAX_SESSIONS, NewSession, OpenSession, SessionBy, WebSession};
 pub use settings::StoreSettings;
+pub use shares::{Shared, SharedStats, StatsShare};
 pub use snapshot::{CountSnapshot, FlushesSeen};
 pub use sqlite::{DiskUsage, SqliteStore, companion_file, migrate_sqlite};
+pub use status_counts::{LinkNumber, MAX_COUNTED, StatusCounts};
 pub use tags::{RETAGGED_IN_STEP, TagSnapshot, TagTotals, WantedTags};
 
 /// A database: its operations are methods, and clicks two narrow traits.

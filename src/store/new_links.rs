@@ -90,6 +90,7 @@ impl<'a> NewLink<'a> {
             id: made.id,
             code: self.code.clone(),
             owner: self.owner.user,
+            made_by: self.owner.user,
             properties: self.properties.clone(),
             created_at: self.created_at,
             updated_at: self.created_at,

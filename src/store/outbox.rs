@@ -80,6 +80,16 @@ impl Store {
         matches!(self.engine, Engine::Sqlite(_))
     }
 
+    /// Whether another process publishes changes of this one: an instance that shares the database, or the service that has the
+    /// file beside which this process works.
+    #[must_use]
+    pub fn has_others(&self) -> bool {
+        match &self.engine {
+            Engine::Postgres(_) => true,
+            Engine::Sqlite(store) => store.has_service_beside(),
+        }
+    }
+
     /// Up to `limit` changes with numbers above `after`, oldest first.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use tokio::task::yield_now;
 
 use super::{Position, ScannedLinks, StoreError, ToCount, WrittenClicks};
-use crate::domain::{Link, LinkFilter, LinkId, PrivateNote, SearchText, Title};
+use crate::domain::{CODE_MARK, Link, LinkFilter, LinkId, PrivateNote, SearchText, Title};
 
 /// Text that is looked through without a pause: some tenths of a millisecond.
 const BYTES_AT_ONCE: usize = 64 << 10;
@@ -20,8 +20,8 @@ pub(super) const IN_ONE_TEXT: &str =
 /// All of a link that administrators look for a text in.
 pub(super) const SEEN_TEXT: &str = "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || coalesce(links.fallback_url, '') || '\u{1f}' || coalesce(links.rules, '') || CASE WHEN links.aliases = '[]' THEN '' ELSE replace(replace(replace(links.aliases, '[\"', '\u{1f}'), '\"]', ''), '\",\"', '\u{1f}') END";
 
-/// All of a link that its owner looks for a text in.
-pub(super) const LINK_TEXT: &str = "links.short_code || '\u{1f}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || links.note || CASE WHEN links.aliases = '[]' THEN '' ELSE replace(replace(replace(links.aliases, '[\"', '\u{1f}'), '\"]', ''), '\",\"', '\u{1f}') END";
+/// All of a link that its owner looks for a text in. A code stands between marks, and tags are as they are written in a list.
+pub(super) const LINK_TEXT: &str = "'\u{1d}/' || links.short_code || '\u{1d}' || links.target_url || '\u{1f}' || links.title || '\u{1f}' || links.note || CASE WHEN links.aliases = '[]' THEN '' ELSE replace(replace(replace(links.aliases, '[\"', '\u{1d}/'), '\"]', '\u{1d}'), '\",\"', '\u{1d}/') END || CASE WHEN links.tags = '[]' THEN '' ELSE '\u{1f}' || replace(replace(replace(links.tags, '[\"', ''), '\"]', ''), '\",\"', '\u{1f}') END";
 
 /// The rows that a database looked at: of each its key, its number and, if it has all that the database looks for, its text.
 /// `limit` is how many rows were asked for.
@@ -79,7 +79,7 @@ fn unexpected() -> StoreError {
     StoreError::Unexpected("a row that was looked at has other fields".into())
 }
 
-/// Those links that have the text of a filter in code, target, title, note or aliases.
+/// Those links that have the text of a filter in code, target, title, note, aliases or tags.
 pub(super) async fn with_text(
     mut read: ToCount<Vec<Link>>,
     filter: &LinkFilter,
@@ -93,9 +93,18 @@ pub(super) async fn with_text(
         let properties = &link.properties;
         let title = properties.title.as_ref().map_or("", Title::as_str);
         let note = properties.note.as_ref().map_or("", PrivateNote::as_str);
-        let fields = [link.code.as_str(), properties.target.as_str(), title, note];
-        let fields = fields.into_iter().chain(properties.aliases.texts());
-        let fields = fields.collect::<Vec<_>>().join("\u{1f}");
+        let mut fields = String::new();
+        let codes = [link.code.as_key()].into_iter();
+        for code in codes.chain(properties.aliases.keys()) {
+            fields.push(CODE_MARK);
+            fields.extend(["/", code]);
+        }
+        fields.push(CODE_MARK);
+        let tags = properties.tags.as_slice().iter().map(String::as_str);
+        let texts = [properties.target.as_str(), title, note].into_iter();
+        for text in texts.chain(tags) {
+            fields.extend([text, "\u{1f}"]);
+        }
         if finder.is_in(&fields) {
             read.value.push(link);
         }

@@ -78,6 +78,8 @@ pub struct FoundLinks {
     pub links: Vec<Link>,
     /// Where there may be others.
     pub next: Option<Position>,
+    /// The first and the last.
+    pub ends: Option<(Position, Position)>,
 }
 
 /// Links that were looked at.

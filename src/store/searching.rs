@@ -5,7 +5,9 @@ use super::finding::{LINK_COLUMNS, links};
 use super::scanned::{IN_ONE_TEXT, LINK_TEXT, scanned, with_text};
 use super::sql::{Query, Values};
 use super::{LinkSearch, ScannedLinks, Store, StoreError, ToCount};
-use crate::domain::{Link, LinkFilter, LinkId, LinkStatus, Principal, SearchTag, Timestamp};
+use crate::domain::{
+    Link, LinkFilter, LinkId, LinkStatus, Principal, SearchTag, StatusFilter, Timestamp,
+};
 
 impl Store {
     /// Looks at the next links of an owner, at most `limit` of them, in an order by moments. `used_up` goes by the clicks that
@@ -206,10 +208,14 @@ impl Store {
 }
 
 /// Links by their tags, whose index has the order of a list.
-const TAGGED: &str = "link_tags AS tagged JOIN links ON links.id = tagged.link_id";
+pub(super) const TAGGED: &str = "link_tags AS tagged JOIN links ON links.id = tagged.link_id";
 
 /// Links of this owner, or its links with a tag.
-fn owned<'q>(values: &mut Values<'q>, owner: &'q Principal, tag: Option<&'q SearchTag>) -> String {
+pub(super) fn owned<'q>(
+    values: &mut Values<'q>,
+    owner: &'q Principal,
+    tag: Option<&'q SearchTag>,
+) -> String {
     let (user, key) = (values.name(owner.user), values.name(&owner.key));
     let account =
         format!("(SELECT user_id FROM account_keys WHERE user_id = {user} AND key = {key})");
@@ -237,6 +243,9 @@ fn direction(search: &LinkSearch<'_>) -> &'static str {
     }
 }
 
+/// Links that may have ended have an index of their own.
+pub(super) const MAY_HAVE_ENDED: &str = " AND (links.expires_at IS NOT NULL OR links.max_clicks IS NOT NULL OR links.removed_status IS NOT NULL)";
+
 /// Conditions that have an index of their own: links of a rare status are found without a look at all others. Among those with a
 /// tag there is no such index: to find few, all of the tag would be looked at in one step.
 fn narrowed(filter: &LinkFilter) -> &'static str {
@@ -246,13 +255,18 @@ fn narrowed(filter: &LinkFilter) -> &'static str {
     if filter.domain.is_some_and(|domain| !domain.is_own()) {
         return " AND links.domain > 0";
     }
-    match filter.status {
-        Some(LinkStatus::Inactive) => " AND NOT links.is_active",
-        Some(LinkStatus::Scheduled) => " AND links.starts_at IS NOT NULL",
-        Some(LinkStatus::Expired) => " AND links.expires_at IS NOT NULL",
-        Some(LinkStatus::UsedUp) => " AND links.max_clicks IS NOT NULL",
-        Some(LinkStatus::Removed) => " AND links.removed_status IS NOT NULL",
-        Some(LinkStatus::Active) | None => "",
+    let status = match filter.status {
+        Some(StatusFilter::Only(status)) => status,
+        Some(StatusFilter::Ended) => return MAY_HAVE_ENDED,
+        None => return "",
+    };
+    match status {
+        LinkStatus::Inactive => " AND NOT links.is_active",
+        LinkStatus::Scheduled => " AND links.starts_at IS NOT NULL",
+        LinkStatus::Expired => " AND links.expires_at IS NOT NULL",
+        LinkStatus::UsedUp => " AND links.max_clicks IS NOT NULL",
+        LinkStatus::Removed => " AND links.removed_status IS NOT NULL",
+        LinkStatus::Active => "",
     }
 }
 
@@ -283,17 +297,27 @@ fn has_status(
             "(starts_at IS NULL OR starts_at <= {now}) AND (expires_at IS NULL OR expires_at > {now})"
         )
     };
-    match filter.status {
-        None => "true".to_owned(),
-        Some(LinkStatus::Removed) => "removed_status IS NOT NULL".to_owned(),
-        Some(LinkStatus::Inactive) => "removed_status IS NULL AND NOT is_active".to_owned(),
-        Some(LinkStatus::Scheduled) => format!("{IS_ON} AND starts_at > {}", now()),
-        Some(LinkStatus::Expired) => format!("{IS_ON} AND expires_at <= {}", now()),
-        Some(LinkStatus::UsedUp) => format!(
+    let status = match filter.status {
+        None => return "true".to_owned(),
+        Some(StatusFilter::Ended) => {
+            let now = now();
+            return format!(
+                "(removed_status IS NOT NULL OR is_active AND (expires_at <= {now}
+                     OR (starts_at IS NULL OR starts_at <= {now}) AND max_clicks IS NOT NULL AND max_clicks <= {clicks}))"
+            );
+        }
+        Some(StatusFilter::Only(status)) => status,
+    };
+    match status {
+        LinkStatus::Removed => "removed_status IS NOT NULL".to_owned(),
+        LinkStatus::Inactive => "removed_status IS NULL AND NOT is_active".to_owned(),
+        LinkStatus::Scheduled => format!("{IS_ON} AND starts_at > {}", now()),
+        LinkStatus::Expired => format!("{IS_ON} AND expires_at <= {}", now()),
+        LinkStatus::UsedUp => format!(
             "{IS_ON} AND {} AND max_clicks IS NOT NULL AND max_clicks <= {clicks}",
             has_time(now())
         ),
-        Some(LinkStatus::Active) => format!(
+        LinkStatus::Active => format!(
             "{IS_ON} AND {} AND (max_clicks IS NULL OR max_clicks > {clicks})",
             has_time(now())
         ),

@@ -23,6 +23,57 @@ pub struct SeriesSnapshot {
     pub bots: Vec<(Interval, u64)>,
 }
 
+/// Times of 24 hours, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastDays {
+    /// The first interval of the first.
+    pub from: Interval,
+    /// How many they are.
+    pub days: u16,
+}
+
+impl LastDays {
+    /// Intervals of one of them.
+    pub(super) const LENGTH: i32 = 96;
+
+    /// So many times of 24 hours, of which the last ends with this interval.
+    #[must_use]
+    pub fn until(last: Interval, days: u16) -> Self {
+        let length = i64::from(Self::LENGTH) * i64::from(days);
+        Self {
+            from: Interval::from_number(i64::from(last.number()) + 1 - length),
+            days,
+        }
+    }
+
+    /// Which of them an interval is in.
+    #[must_use]
+    pub fn day_of(self, interval: Interval) -> Option<usize> {
+        let after = interval.number().checked_sub(self.from.number())?;
+        let day = after.div_euclid(Self::LENGTH);
+        usize::try_from(day)
+            .ok()
+            .filter(|day| *day < usize::from(self.days))
+    }
+
+    /// The interval after the last.
+    pub(super) fn end(self) -> i32 {
+        let length = Self::LENGTH * i32::from(self.days);
+        self.from.number().saturating_add(length)
+    }
+}
+
+/// The counts of links and their clicks by day, from one snapshot of the database.
+#[derive(Clone, Debug, Default)]
+pub struct DaysSnapshot {
+    /// As [`Clicks::counts`] reads them.
+    ///
+    /// [`Clicks::counts`]: super::Clicks::counts
+    pub counts: CountSnapshot,
+    /// Clicks of links on days, by number; in no order. A day may come several times.
+    pub days: Vec<(LinkId, usize, u64)>,
+}
+
 /// Which links of an owner a series is of, and over which intervals.
 #[derive(Clone, Debug)]
 pub struct OwnerSeries<'a> {
@@ -86,6 +137,14 @@ pub trait Series: Send + Sync {
         range: Range<Interval>,
         flushes: Option<FlushesSeen<'_>>,
     ) -> Result<SeriesSnapshot, StoreError>;
+
+    /// The counts of some links, and their clicks by day, as [`Series::series`] reads them for one link.
+    async fn days(
+        &self,
+        links: &[LinkId],
+        days: LastDays,
+        flushes: Option<FlushesSeen<'_>>,
+    ) -> Result<DaysSnapshot, StoreError>;
 
     /// The clicks of all links of an owner by interval, as [`Series::series`] reads those of one; and which of the links
     /// `asked` about are among them. No points of an owner whose account is gone or has another key. Of a group

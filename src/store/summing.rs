@@ -10,7 +10,7 @@ use super::class_packing::{Count, sum_up};
 use super::details::{day_of, quarter_of};
 use super::rows::signed;
 use super::{ClickDetails, DetailedClicks};
-use crate::domain::{ClickClass, Dimension, LinkId};
+use crate::domain::{ClickClass, Dimension, LinkId, UserId};
 
 /// A link, by its id, or all links of an account, by its id below 0.
 pub(super) type Whose = i64;
@@ -157,11 +157,12 @@ impl Sums {
         self.0.retain(|sum| owners.of(sum.whose).is_some());
     }
 
-    /// The same over all links of each owner.
+    /// The same over all links of each owner that is there.
     pub(super) fn of_owners(&self, owners: &Owners) -> Self {
         let of_owner = |sum: &Sum| {
-            Some(Sum {
-                whose: -owners.of(sum.whose)?,
+            let owner = owners.of(sum.whose)?;
+            (owner != UserId::NOBODY.0).then(|| Sum {
+                whose: -owner,
                 ..sum.clone()
             })
         };

@@ -105,7 +105,12 @@ impl Store {
             ("links.clicks", "JOIN links ON links.id = tagged.link_id"),
         );
         let unmerged = self.engine.either(
-            format!("SELECT link AS link_id, clicks AS n FROM owner_points_in_parts({user})"),
+            format!(
+                "SELECT link AS link_id, clicks AS n FROM owner_points_in_parts({user})
+                 UNION ALL
+                 SELECT links.id, clicks FROM links CROSS JOIN LATERAL points_in_parts(links.id)
+                 WHERE owner_id = {user} AND made_by IS NOT NULL"
+            ),
             UNCOMPACTED.to_owned(),
         );
         let find = values.query(format!(
@@ -183,6 +188,27 @@ impl Store {
             Ok::<_, StoreError>(u32::try_from(found.len()).unwrap_or(u32::MAX))
         });
         retagged.await
+    }
+
+    /// The first tags of an owner, at most so many, by their bytes: each is looked up by itself, so the work grows with the tags and
+    /// not with the links. Nothing of an owner whose account is gone or has another key.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn tag_names(&self, owner: Principal, limit: u32) -> Result<Vec<String>, StoreError> {
+        let find = query(
+            "WITH RECURSIVE names (tag, place) AS (
+                 SELECT min(tag), 1 FROM link_tags
+                 WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+                 UNION ALL
+                 SELECT (SELECT min(tag) FROM link_tags WHERE owner_id = $1 AND tag > names.tag), place + 1
+                 FROM names WHERE tag IS NOT NULL AND place < $3
+             )
+             SELECT tag FROM names WHERE tag IS NOT NULL",
+        );
+        let find = find.bind(owner.user).bind(&owner.key).bind(limit);
+        let found = self.engine.read(find).await?;
+        found.iter().map(|row| row.get("tag")).collect()
     }
 
     /// Whether a link of an owner has a tag.

@@ -34,6 +34,10 @@ metrics! {
     counter FALLBACKS = "shunt_fallbacks_total";
     /// Passwords that visitors gave for links, by what became of them.
     counter LINK_PASSWORDS = "shunt_link_passwords_total";
+    /// Sign-ins by the identity provider, by what became of them.
+    counter PROVIDER_SIGN_INS = "shunt_provider_sign_ins_total";
+    /// Mails by what became of them: sent, failed (given up), or dropped (the queue was full, or the service stopped).
+    counter MAILS = "shunt_mails_total";
     /// Clients that watch the count of a link.
     gauge LIVE_LISTENERS = "shunt_live_listeners";
     /// Links per call that creates many links.

@@ -10,13 +10,15 @@ use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
 use super::breakdowns::{BreakdownsView, imported, wanted};
-use super::clicks::{ClicksPage, ClicksQuery, ClicksView};
-use super::link_list::LinkRow;
-use super::page::{Frame, Site, grouped, minute, own_page_as_of};
+use super::clicks::{ClicksPage, ClicksQuery};
+use super::clicks_view::ClicksView;
+use super::language::Language;
+use super::one_link::said_as_of;
+use super::page::{Frame, Site, own_page_as_of};
 use super::session::SignedIn;
-use crate::domain::{LinkFilter, LinkGroup, LinkOrder};
+use crate::domain::{LinkFilter, LinkGroup, LinkOrder, Principal, Timestamp, Title};
 use crate::http::{ApiError, QueryOf, clicks_csv, with_clicks_as_of};
-use crate::links::{LinkService, Listing, WantedBreakdown};
+use crate::links::{LinkService, ListedLink, Listing, WantedBreakdown};
 
 /// Links in each of the two lists.
 const LISTED: u32 = 10;
@@ -34,18 +36,39 @@ struct AllLinksPage<'a> {
     hosts: Vec<String>,
     /// The requested range, which a change of the tag keeps.
     given: &'a [(&'static str, String)],
-    /// The moment of the click counts, if they are not exact.
+    /// What is said of click counts that are not exact.
     as_of: Option<String>,
     series: ClicksView,
     visitors: BreakdownsView,
-    most: Vec<LinkRow>,
+    most: Vec<TopLink>,
     ending: Vec<Ending>,
+}
+
+/// A link of the two lists.
+struct TopLink {
+    code: String,
+    name: String,
+    target: String,
+    clicks: String,
 }
 
 /// A link that ends.
 struct Ending {
-    row: LinkRow,
+    row: TopLink,
     ends: String,
+}
+
+impl TopLink {
+    fn of(language: Language, listed: ListedLink<'_>, site: &Site) -> Self {
+        let (code, properties) = (&listed.link.code, &listed.link.properties);
+        let title = properties.title.as_ref().map(Title::as_str);
+        Self {
+            code: code.in_path().into_owned(),
+            name: title.map_or_else(|| site.shown_code(code), str::to_owned),
+            target: properties.target.as_str().to_owned(),
+            clicks: language.count("clicks", listed.clicks),
+        }
+    }
 }
 
 /// The tag and the host to which the page is narrowed.
@@ -80,17 +103,28 @@ pub(super) async fn show(
     QueryOf(group): QueryOf<GroupQuery>,
     QueryOf(query): QueryOf<ClicksQuery>,
 ) -> Result<Response, ApiError> {
-    let asked = query.asked(links.clock.now(), signed_in.headers());
-    let wanted_links = group.parse(&links)?;
     let owner = signed_in.principal;
+    let (language, now) = (signed_in.owner().language, links.clock.now());
+    let since = since(&links, owner, &query).await?;
+    let asked = query.asked(now, since, signed_in.headers());
+    let wanted_links = group.parse(&links)?;
     let clicks = links.compared_series_of_owner(owner, &wanted_links, &asked.range);
-    let clicks = clicks.await?;
+    let mut clicks = clicks.await?;
+    let counts_as_of = clicks.as_of;
+    let mut has_whole_days_only = false;
     let mut found = Vec::new();
     if site.keeps_classes() {
         let wanted_links = wanted_links.clone();
         found = links
             .breakdowns_of_owner(owner, wanted_links, wanted(&asked))
             .await?;
+    }
+    if site.keeps_classes() && !asked.filters.is_empty() {
+        let wanted = wanted(&asked);
+        let filtered = links.filtered_series_of_owner(owner, &wanted_links, &wanted);
+        let filtered = filtered.await?;
+        has_whole_days_only = filtered.has_whole_days_only;
+        clicks = filtered.clicks;
     }
     let listing = Listing {
         filter: LinkFilter {
@@ -103,29 +137,30 @@ pub(super) async fn show(
     let most = links.page(owner, &listing, None, LISTED).await?;
     let ending = links.ending(owner, LISTED).await?;
     // The three are read one after the other: the earliest moment holds for all of them.
-    let as_of = [clicks.as_of, most.as_of, ending.as_of].into_iter();
+    let as_of = [counts_as_of, most.as_of, ending.as_of].into_iter();
     let as_of = as_of.flatten().min();
+    let zone = asked.range.zone();
     let ending = ending.links().map(|listed| Ending {
         ends: listed
             .link
             .properties
             .expires_at
-            .map_or_else(String::new, |end| {
-                asked.range.zone().shown_to_the_minute(end)
-            }),
-        row: LinkRow::of(listed, &site),
+            .map_or_else(String::new, |end| language.moment(end, zone)),
+        row: TopLink::of(language, listed, &site),
     });
-    let status = asked
-        .fault
-        .as_ref()
-        .map_or(StatusCode::OK, ApiError::status);
+    let fault = asked.fault.as_ref();
+    let status = fault.map_or(StatusCode::OK, |fault| fault.error.status());
     let place = ClicksPage {
         path: PATH.to_owned(),
         narrowed: group.given(),
     };
-    let mut series = ClicksView::new(&place, &asked, &clicks);
-    series.imported = imported(&found);
-    series.live = live_path(&asked.given, &group);
+    let mut series = ClicksView::new(language, &place, &asked, &clicks, now);
+    series.imported = imported(language, &found);
+    series.has_whole_days_only = has_whole_days_only;
+    // A filtered sum is that of the newest summing, which is not read again.
+    if asked.filters.is_empty() {
+        series.live = live_path(&asked.given, &group);
+    }
     let page = AllLinksPage {
         frame: Frame::own(&site, signed_in.owner()),
         tag: &group.tag,
@@ -133,13 +168,33 @@ pub(super) async fn show(
         domain: &group.domain,
         own_host: site.own_host(),
         given: &asked.given,
-        as_of: as_of.map(minute),
+        as_of: as_of.map(|as_of| said_as_of(language, zone, as_of)),
         series,
-        visitors: BreakdownsView::new(&place, &asked, found, &site),
-        most: most.links().map(|link| LinkRow::of(link, &site)).collect(),
+        visitors: BreakdownsView::new(language, &place, &asked, found, &site),
+        most: (most.links())
+            .map(|link| TopLink::of(language, link, &site))
+            .collect(),
         ending: ending.collect(),
     };
     own_page_as_of(status, &page, as_of)
+}
+
+/// When the oldest link was made, if all of the time is asked for.
+async fn since(
+    links: &LinkService,
+    owner: Principal,
+    query: &ClicksQuery,
+) -> Result<Option<Timestamp>, ApiError> {
+    if !query.is_of_all_time() {
+        return Ok(None);
+    }
+    let listing = Listing {
+        filter: LinkFilter::default(),
+        order: LinkOrder::Oldest,
+    };
+    let oldest = links.page(owner, &listing, None, 1).await?;
+    let mut oldest = oldest.links().map(|listed| listed.link.created_at);
+    Ok(oldest.next())
 }
 
 /// The address at which the clicks of the requested range can be read again. A range without an end grows with the time.
@@ -158,14 +213,13 @@ pub(super) async fn count(
     QueryOf(group): QueryOf<GroupQuery>,
     QueryOf(query): QueryOf<ClicksQuery>,
 ) -> Result<String, ApiError> {
-    let (range, fault) = query.range(links.clock.now(), signed_in.headers());
-    if let Some(fault) = fault {
-        return Err(fault);
-    }
-    let group = group.parse(&links)?;
     let owner = signed_in.principal;
+    let since = since(&links, owner, &query).await?;
+    let range = query.range(links.clock.now(), since, signed_in.headers())?;
+    let group = group.parse(&links)?;
     let series = links.series_of_owner(owner, &group, &range);
-    Ok(grouped(series.await?.sum().clicks))
+    let clicks = series.await?.sum().clicks;
+    Ok(signed_in.owner().language.number(clicks))
 }
 
 /// The clicks over time, and who made them, as a file.
@@ -175,12 +229,10 @@ pub(super) async fn export(
     QueryOf(group): QueryOf<GroupQuery>,
     QueryOf(query): QueryOf<ClicksQuery>,
 ) -> Result<Response, ApiError> {
-    let (range, fault) = query.range(links.clock.now(), signed_in.headers());
-    if let Some(fault) = fault {
-        return Err(fault);
-    }
-    let group = group.parse(&links)?;
     let owner = signed_in.principal;
+    let since = since(&links, owner, &query).await?;
+    let range = query.range(links.clock.now(), since, signed_in.headers())?;
+    let group = group.parse(&links)?;
     let clicks = links.compared_series_of_owner(owner, &group, &range);
     let clicks = clicks.await?;
     let wanted = WantedBreakdown::all(&range);

@@ -46,15 +46,19 @@ impl Asset {
 pub(super) struct Paths {
     pub(super) style: String,
     pub(super) script: String,
+    pub(super) show: String,
     pub(super) htmx: String,
     pub(super) mark: String,
     pub(super) uplot: String,
     pub(super) uplot_style: String,
+    /// Each icon has its name as its ID.
+    pub(super) icons: String,
+    pub(super) touch: String,
 }
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static ASSETS: LazyLock<[Asset; 6]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[Asset; 9]> = LazyLock::new(|| {
     [
         Asset::new(
             "style",
@@ -63,6 +67,7 @@ static ASSETS: LazyLock<[Asset; 6]> = LazyLock::new(|| {
             include_bytes!("assets/style.css"),
         ),
         Asset::new("app", "js", JAVASCRIPT, include_bytes!("assets/app.js")),
+        Asset::new("show", "js", JAVASCRIPT, include_bytes!("assets/show.js")),
         Asset::new(
             "htmx",
             "js",
@@ -87,19 +92,45 @@ static ASSETS: LazyLock<[Asset; 6]> = LazyLock::new(|| {
             "text/css; charset=utf-8",
             include_bytes!("assets/uplot-1.6.32.min.css"),
         ),
+        Asset::new(
+            "icons",
+            "svg",
+            "image/svg+xml",
+            include_bytes!("assets/icons.svg"),
+        ),
+        // The mark at 180 pixels, by `rsvg-convert -w 180 -h 180 -b "#14532d"`.
+        Asset::new(
+            "touch",
+            "png",
+            "image/png",
+            include_bytes!("assets/touch.png"),
+        ),
     ]
 });
 
 static PATHS: LazyLock<Paths> = LazyLock::new(|| {
-    let [style, script, htmx, mark, uplot, uplot_style] = &*ASSETS;
+    let [
+        style,
+        script,
+        show,
+        htmx,
+        mark,
+        uplot,
+        uplot_style,
+        icons,
+        touch,
+    ] = &*ASSETS;
     let path = |asset: &Asset| format!("/assets/{}", asset.name);
     Paths {
         style: path(style),
         script: path(script),
+        show: path(show),
         htmx: path(htmx),
         mark: path(mark),
         uplot: path(uplot),
         uplot_style: path(uplot_style),
+        icons: path(icons),
+        touch: path(touch),
     }
 });
 

@@ -1,9 +1,9 @@
-//! Who followed links, on a page: tables with bars, each value of which narrows all of them.
+//! Who followed links, on a page: cards with bars, each value of which narrows the page.
 
-use url::form_urlencoded::Serializer;
-
-use super::clicks::{ClicksPage, ClicksRequest};
-use super::page::{Site, grouped};
+use super::clicks::{ClicksPage, ClicksRequest, without};
+use super::countries;
+use super::language::Language;
+use super::page::Site;
 use crate::domain::{Dimension, Filter};
 use crate::links::WantedBreakdown;
 use crate::store::{Breakdown, ClickSum};
@@ -14,19 +14,25 @@ const ROWS: u32 = 8;
 /// Width of a bar in its own units.
 const WIDTH: u64 = 1_000;
 
+/// The cards, each with its tables.
+const CARDS: [&[Dimension]; 4] = [
+    &[Dimension::Referrer],
+    &[Dimension::Country],
+    &[Dimension::Device, Dimension::Browser, Dimension::Os],
+    &[Dimension::Rule],
+];
+
 /// Who followed links, as a page shows it.
 pub(super) struct BreakdownsView {
     /// Whether anything is kept of visitors.
     pub(super) are_on: bool,
-    /// The filters, each with the address without it.
+    /// The filters, each with the address without it. That of bots is a switch of its own.
     pub(super) chips: Vec<Chip>,
     /// The address without any filter.
     pub(super) clear: String,
     /// Whether nothing passes the filters.
     pub(super) is_empty: bool,
-    pub(super) clicks: String,
-    pub(super) people: String,
-    pub(super) tables: Vec<Table>,
+    pub(super) cards: Vec<Card>,
 }
 
 /// A filter.
@@ -36,10 +42,18 @@ pub(super) struct Chip {
     pub(super) path: String,
 }
 
+/// Tables one of which is shown.
+pub(super) struct Card {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) tables: Vec<Table>,
+}
+
 /// Clicks by one dimension.
 pub(super) struct Table {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
+    pub(super) is_shown: bool,
     pub(super) rows: Vec<BreakdownRow>,
 }
 
@@ -50,7 +64,8 @@ pub(super) struct BreakdownRow {
     pub(super) path: String,
     pub(super) is_filter: bool,
     pub(super) clicks: String,
-    pub(super) people: String,
+    /// The part of all clicks, in per cent.
+    pub(super) share: String,
     /// Widths of the bar's two parts: people, and known bots.
     pub(super) width: u64,
     pub(super) rest: u64,
@@ -59,31 +74,46 @@ pub(super) struct BreakdownRow {
 /// A value in a person's words.
 pub(super) struct Value {
     pub(super) text: String,
-    /// Whether it is the code of a country, whose name the page's script knows.
-    pub(super) is_country: bool,
+    /// Of a country.
+    pub(super) flag: String,
     /// Whether it stands for no value.
     pub(super) is_word: bool,
 }
 
 impl Value {
-    fn of(dimension: Dimension, value: Option<&str>) -> Self {
-        let word = |text: &str| Self {
+    fn of(language: Language, dimension: Dimension, value: Option<&str>) -> Self {
+        let shown = |text: &str, is_word: bool| Self {
             text: text.to_owned(),
-            is_country: false,
-            is_word: true,
+            flag: String::new(),
+            is_word,
         };
         match (dimension, value) {
-            (Dimension::Rule, None) => word("no rule"),
-            (_, None) => word("unknown"),
-            (Dimension::Referrer, Some(Dimension::IMPORTED)) => word("counted before the import"),
-            (Dimension::Bot, Some("true")) => word("known bots"),
-            (Dimension::Bot, Some("false")) => word("people"),
-            (_, Some(value)) => Self {
-                text: value.to_owned(),
-                is_country: dimension == Dimension::Country,
+            (Dimension::Referrer, None) => shown(language.text("visitors_direct"), true),
+            (Dimension::Rule, None) => shown(language.text("visitors_no_rule"), true),
+            (_, None) => shown(language.text("visitors_unknown"), true),
+            (Dimension::Referrer, Some(Dimension::IMPORTED)) => {
+                shown(language.text("visitors_imported"), true)
+            }
+            (Dimension::Country, Some(code)) => Self {
+                text: countries::name(language, code).to_owned(),
+                flag: countries::flag(code),
                 is_word: false,
             },
+            (Dimension::Device, Some(device)) => shown(device_name(language, device), false),
+            (_, Some(value)) => shown(value, false),
         }
+    }
+}
+
+/// A kind of device in a person's words.
+fn device_name(language: Language, device: &str) -> &str {
+    match device {
+        "desktop" => language.text("visitors_desktop"),
+        "phone" => language.text("visitors_phone"),
+        "tablet" => language.text("visitors_tablet"),
+        "tv" => language.text("visitors_tv"),
+        "console" => language.text("visitors_console"),
+        other => other,
     }
 }
 
@@ -97,93 +127,116 @@ pub(super) fn wanted(asked: &ClicksRequest) -> WantedBreakdown {
 }
 
 /// Clicks that other services counted before the import, if such clicks are among those shown; otherwise empty.
-pub(super) fn imported(found: &[Breakdown]) -> String {
+pub(super) fn imported(language: Language, found: &[Breakdown]) -> String {
     let rows = found.first().map(|by_referrer| &by_referrer.rows);
     let mut rows = rows.into_iter().flatten();
     let imported = rows.find(|(value, _)| value.as_deref() == Some(Dimension::IMPORTED));
-    imported.map_or_else(String::new, |(_, sum)| grouped(sum.clicks))
+    imported.map_or_else(String::new, |(_, sum)| {
+        language.with("clicks_imported", &[("n", &language.number(sum.clicks))])
+    })
 }
 
 impl BreakdownsView {
     /// `found` is in the order of [`Dimension::OF_VISITORS`].
     pub(super) fn new(
+        language: Language,
         place: &ClicksPage,
         asked: &ClicksRequest,
         found: Vec<Breakdown>,
         site: &Site,
     ) -> Self {
         let filters = &asked.filters;
-        let path = |filters: &[Filter]| address(place, asked, filters);
-        let without = |dimension: Dimension| {
-            let others = filters.iter().filter(|(other, _)| *other != dimension);
-            others.cloned().collect::<Vec<_>>()
-        };
+        let path = |filters: &[Filter]| place.address(&asked.given, filters);
         let chip = |(dimension, value): &Filter| Chip {
-            title: title(*dimension),
-            value: Value::of(*dimension, value.as_deref()),
-            path: path(&without(*dimension)),
+            title: title(language, *dimension),
+            value: Value::of(language, *dimension, value.as_deref()),
+            path: path(&without(filters, *dimension)),
         };
+        let chips = filters.iter().filter(|(by, _)| *by != Dimension::Bot);
         let total = found.first().map(|found| found.total).unwrap_or_default();
-        let table = |(dimension, found): (Dimension, Breakdown)| {
-            let of_rows = found.rows.iter().map(|(_, sum)| sum.clicks);
-            let largest = of_rows.chain([found.other.clicks]).max();
-            let largest = largest.unwrap_or_default();
-            let mut rows = Vec::with_capacity(found.rows.len() + 1);
-            for (value, sum) in found.rows {
-                let shown = Value::of(dimension, value.as_deref());
-                let filter = (dimension, value);
-                let is_filter = filters.contains(&filter);
-                let mut narrowed = without(dimension);
-                if !is_filter {
-                    narrowed.push(filter);
-                }
-                rows.push(BreakdownRow {
-                    path: path(&narrowed),
-                    is_filter,
-                    ..BreakdownRow::new(shown, sum, largest)
-                });
-            }
-            if found.other.clicks > 0 {
-                let other = Value {
-                    is_word: true,
-                    ..Value::of(Dimension::Referrer, Some(Dimension::OTHER))
-                };
-                rows.push(BreakdownRow::new(other, found.other, largest));
-            }
-            Table {
-                name: dimension.as_str(),
-                title: title(dimension),
-                rows,
-            }
+        let mut found: Vec<_> = Dimension::OF_VISITORS.into_iter().zip(found).collect();
+        let mut table = |dimension: Dimension| {
+            let at = found.iter().position(|(by, _)| *by == dimension)?;
+            let (_, found) = found.swap_remove(at);
+            // A link without rules has nothing to say of them.
+            let is_known = found.rows.iter().any(|(value, _)| value.is_some());
+            (dimension != Dimension::Rule || is_known)
+                .then(|| Table::of(language, dimension, found, filters, path))
+        };
+        let card = |dimensions: &&'static [Dimension]| {
+            let first = *dimensions.first()?;
+            let mut tables: Vec<_> = dimensions.iter().filter_map(|by| table(*by)).collect();
+            let shown = tables
+                .iter()
+                .position(|table| table.rows.iter().any(|row| row.is_filter));
+            tables.get_mut(shown.unwrap_or_default())?.is_shown = true;
+            Some(Card {
+                name: first.as_str(),
+                title: title(language, first),
+                tables,
+            })
         };
         Self {
             are_on: site.keeps_classes(),
-            chips: filters.iter().map(chip).collect(),
+            chips: chips.map(chip).collect(),
             clear: path(&[]),
             is_empty: total.clicks == 0,
-            clicks: grouped(total.clicks),
-            people: grouped(total.people),
-            tables: Dimension::OF_VISITORS
-                .into_iter()
-                .zip(found)
-                .map(table)
-                .collect(),
+            cards: CARDS.iter().filter_map(card).collect(),
         }
     }
 }
 
-impl BreakdownRow {
-    /// A row without an address.
-    fn new(value: Value, sum: ClickSum, largest: u64) -> Self {
-        let (width, rest) = parts(sum, largest);
+impl Table {
+    fn of(
+        language: Language,
+        dimension: Dimension,
+        found: Breakdown,
+        filters: &[Filter],
+        path: impl Fn(&[Filter]) -> String,
+    ) -> Self {
+        let of_rows = found.rows.iter().map(|(_, sum)| sum.clicks);
+        let largest = of_rows.chain([found.other.clicks]).max();
+        let largest = largest.unwrap_or_default();
+        let row = |value, sum: ClickSum| {
+            let (width, rest) = parts(sum, largest);
+            BreakdownRow {
+                value,
+                path: String::new(),
+                is_filter: false,
+                clicks: language.number(sum.clicks),
+                share: language.percent(sum.clicks, found.total.clicks),
+                width,
+                rest,
+            }
+        };
+        let mut rows = Vec::with_capacity(found.rows.len() + 1);
+        for (value, sum) in found.rows {
+            let shown = Value::of(language, dimension, value.as_deref());
+            let filter = (dimension, value);
+            let is_filter = filters.contains(&filter);
+            let mut narrowed = without(filters, dimension);
+            if !is_filter {
+                narrowed.push(filter);
+            }
+            rows.push(BreakdownRow {
+                path: path(&narrowed),
+                is_filter,
+                ..row(shown, sum)
+            });
+        }
+        if found.other.clicks > 0 {
+            let other = Value {
+                text: language.text("visitors_other").to_owned(),
+                flag: String::new(),
+                is_word: true,
+            };
+            rows.push(row(other, found.other));
+        }
         Self {
-            value,
-            path: String::new(),
-            is_filter: false,
-            clicks: grouped(sum.clicks),
-            people: grouped(sum.people),
-            width,
-            rest,
+            name: dimension.as_str(),
+            title: title(language, dimension),
+            is_shown: false,
+            rows,
         }
     }
 }
@@ -203,28 +256,17 @@ fn parts(sum: ClickSum, largest: u64) -> (u64, u64) {
     (people, whole.saturating_sub(people))
 }
 
-/// The page's address with other filters.
-fn address(place: &ClicksPage, asked: &ClicksRequest, filters: &[Filter]) -> String {
-    let mut query = Serializer::new(String::new());
-    query.extend_pairs(asked.given.iter().map(|(name, value)| (*name, value)));
-    query.extend_pairs(place.kept(filters));
-    match query.finish() {
-        query if query.is_empty() => place.path.clone(),
-        query => format!("{}?{query}", place.path),
-    }
-}
-
 /// A dimension in a person's words.
-fn title(dimension: Dimension) -> &'static str {
+fn title(language: Language, dimension: Dimension) -> &'static str {
     match dimension {
-        Dimension::Referrer => "Referrer",
-        Dimension::Country => "Country",
-        Dimension::Browser => "Browser",
-        Dimension::Os => "System",
-        Dimension::Device => "Device",
-        Dimension::Rule => "Rule",
-        Dimension::Code => "Code",
-        Dimension::Bot => "Bots",
+        Dimension::Referrer => language.text("visitors_referrers"),
+        Dimension::Country => language.text("visitors_countries"),
+        Dimension::Browser => language.text("visitors_browsers"),
+        Dimension::Os => language.text("visitors_systems"),
+        Dimension::Device => language.text("visitors_devices"),
+        Dimension::Rule => language.text("visitors_rules"),
+        Dimension::Code => language.text("link_codes"),
+        Dimension::Bot => language.text("clicks_of_bots"),
     }
 }
 

@@ -1,29 +1,48 @@
-//! Clicks over time on a page: the range that is asked for, a chart that the server draws, and the table behind it.
+//! What a page with clicks is asked for: a range of time, and filters.
 
-use std::time::Duration;
+use std::fmt;
 
 use axum::http::HeaderMap;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
-use super::chart::{bars, lengths, merged};
-use super::page::grouped;
 use super::session::cookie;
 use crate::analytics::filter;
-use crate::domain::{Dimension, Filter, RangeQuery, SeriesRange, Tally, Timestamp, Zone};
+use crate::domain::{
+    Dimension, Filter, InvalidRange, RangeQuery, SeriesRange, Step, Timestamp, Zone,
+};
 use crate::http::ApiError;
-use crate::links::{ComparedSeries, Series};
-
-/// Lines of the table at most: the export has all of them.
-const MAX_LINES: usize = 100;
 
 /// The cookie in which the page's script notes the time zone of the browser.
 const ZONE: &str = "shunt_tz";
+
+/// Days up to which all of the time is shown by hours, and by days.
+const MAX_DAYS_OF_HOURS: usize = 2;
+const MAX_DAYS: usize = 100;
+
+/// A usual period: a word of the address, the step of its points, and their number.
+pub(super) const PERIODS: [(&str, Step, i32); 5] = [
+    ("24h", Step::Hour, 24),
+    ("7d", Step::Day, 7),
+    (USUAL, Step::Day, 30),
+    ("90d", Step::Day, 90),
+    ("12m", Step::Month, 12),
+];
+
+/// The period without a choice.
+const USUAL: &str = "30d";
+
+/// The period since the first link was made.
+pub(super) const ALL: &str = "all";
+
+/// A period between two dates.
+pub(super) const CUSTOM: &str = "custom";
 
 /// The parameters of a page with clicks; unknown parameters are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ClicksQuery {
+    period: String,
     interval: String,
     from: String,
     to: String,
@@ -40,23 +59,39 @@ pub(super) struct ClicksQuery {
 /// What a page is asked for.
 pub(super) struct ClicksRequest {
     pub(super) range: SeriesRange,
+    /// A word of [`PERIODS`], [`ALL`] or [`CUSTOM`].
+    pub(super) period: &'static str,
     /// Of the visitors.
     pub(super) filters: Vec<Filter>,
     /// Why it is not what was asked for.
-    pub(super) fault: Option<ApiError>,
+    pub(super) fault: Option<Refusal>,
     /// The parameters of the range that were given, by name.
     pub(super) given: Vec<(&'static str, String)>,
 }
 
-impl ClicksRequest {
-    /// The last 30 days of all visitors.
-    pub(super) fn default_at(now: Timestamp) -> Self {
+/// A refusal: for programs, and the name of the text for people.
+pub(super) struct Refusal {
+    pub(super) error: ApiError,
+    pub(super) text: &'static str,
+}
+
+impl Refusal {
+    fn of(error: impl fmt::Display, text: &'static str) -> Self {
         Self {
-            range: SeriesRange::default_at(now),
-            filters: Vec::new(),
-            fault: None,
-            given: Vec::new(),
+            error: ApiError::invalid(error.to_string()),
+            text,
         }
+    }
+
+    fn of_range(error: InvalidRange) -> Self {
+        let text = match error {
+            InvalidRange::Step => "clicks_fault_step",
+            InvalidRange::Zone => "clicks_fault_zone",
+            InvalidRange::Moment(_) | InvalidRange::Year(_) => "clicks_fault_date",
+            InvalidRange::Reversed => "clicks_fault_reversed",
+            InvalidRange::TooLong(_) => "clicks_fault_long",
+        };
+        Self::of(error, text)
     }
 }
 
@@ -77,17 +112,58 @@ impl ClicksPage {
         });
         narrowed.chain(filters).collect()
     }
+
+    /// The page's address with this range and these filters.
+    pub(super) fn address(&self, range: &[(&'static str, String)], filters: &[Filter]) -> String {
+        let mut query = Serializer::new(String::new());
+        query.extend_pairs(range.iter().map(|(name, value)| (*name, value)));
+        query.extend_pairs(self.kept(filters));
+        match query.finish() {
+            query if query.is_empty() => self.path.clone(),
+            query => format!("{}?{query}", self.path),
+        }
+    }
+}
+
+/// The filters without those by one dimension.
+pub(super) fn without(filters: &[Filter], dimension: Dimension) -> Vec<Filter> {
+    let others = filters.iter().filter(|(other, _)| *other != dimension);
+    others.cloned().collect()
 }
 
 impl ClicksQuery {
-    /// The range and the filters; refused values are replaced by the default.
-    pub(super) fn asked(&self, now: Timestamp, headers: &HeaderMap) -> ClicksRequest {
-        let (range, fault) = self.range(now, headers);
+    /// Whether all of the time is asked for, so that the caller has to know when it began.
+    pub(super) fn is_of_all_time(&self) -> bool {
+        self.period() == ALL
+    }
+
+    /// The period that is asked for.
+    fn period(&self) -> &'static str {
+        let words = PERIODS.iter().map(|(word, ..)| *word).chain([ALL]);
+        let known = |asked: &str| words.clone().find(|word| *word == asked);
+        match (self.from.is_empty() && self.to.is_empty(), &*self.interval) {
+            (true, "") => known(&self.period).unwrap_or(USUAL),
+            (true, "hour") => PERIODS[0].0,
+            (true, "day") => USUAL,
+            (true, "month") => PERIODS[4].0,
+            _ => CUSTOM,
+        }
+    }
+
+    /// The range and the filters; refused values are replaced by the default. `since` is when the time of [`ALL`] began.
+    pub(super) fn asked(
+        &self,
+        now: Timestamp,
+        since: Option<Timestamp>,
+        headers: &HeaderMap,
+    ) -> ClicksRequest {
+        let (range, fault) = self.ranged(now, since, headers);
         let (filters, wrong) = match self.filters() {
             Ok(filters) => (filters, None),
-            Err(error) => (Vec::new(), Some(error)),
+            Err(fault) => (Vec::new(), Some(fault)),
         };
         let mut given = vec![
+            ("period", &self.period),
             ("interval", &self.interval),
             ("from", &self.from),
             ("to", &self.to),
@@ -97,13 +173,14 @@ impl ClicksQuery {
         let owned = |(name, value): (&'static str, &String)| (name, value.clone());
         ClicksRequest {
             range,
+            period: self.period(),
             filters,
             fault: fault.or(wrong),
             given: given.into_iter().map(owned).collect(),
         }
     }
 
-    fn filters(&self) -> Result<Vec<Filter>, ApiError> {
+    fn filters(&self) -> Result<Vec<Filter>, Refusal> {
         let given = [
             &self.referrer,
             &self.country,
@@ -116,257 +193,152 @@ impl ClicksQuery {
         let given = Dimension::OF_VISITORS.into_iter().zip(given);
         let filters = given.filter_map(|(dimension, value)| {
             let filter = filter(dimension, value.as_deref()?);
-            Some(filter.map_err(|error| ApiError::invalid(error.to_string())))
+            Some(filter.map_err(|error| Refusal::of(error, "clicks_fault_filter")))
         });
         filters.collect()
     }
 
-    /// The range, of days in the zone of the browser unless another is given; where the parameters are refused, the usual one,
-    /// and why.
+    /// The range of an export or of a number.
     pub(super) fn range(
         &self,
         now: Timestamp,
+        since: Option<Timestamp>,
         headers: &HeaderMap,
-    ) -> (SeriesRange, Option<ApiError>) {
+    ) -> Result<SeriesRange, ApiError> {
+        match self.ranged(now, since, headers) {
+            (range, None) => Ok(range),
+            (_, Some(fault)) => Err(fault.error),
+        }
+    }
+
+    /// The range, of days in the zone of the browser unless another is given; where the parameters are refused, the usual one,
+    /// and why.
+    fn ranged(
+        &self,
+        now: Timestamp,
+        since: Option<Timestamp>,
+        headers: &HeaderMap,
+    ) -> (SeriesRange, Option<Refusal>) {
         let noted = cookie(headers, ZONE).filter(|name| Zone::parse(name).is_some());
         let given = |value: &'_ str| (!value.is_empty()).then(|| value.to_owned());
-        let (interval, from, to) = (given(&self.interval), given(&self.from), given(&self.to));
         let tz = given(&self.tz).or_else(|| noted.clone());
-        let query = RangeQuery {
-            interval: interval.as_deref(),
-            from: from.as_deref(),
-            to: to.as_deref(),
-            tz: tz.as_deref(),
-        };
-        match SeriesRange::parse(query, now) {
+        match self.parsed(now, since, tz.as_deref()) {
             Ok(range) => (range, None),
             Err(error) => {
                 let zone = tz.as_deref().filter(|name| Zone::parse(name).is_some());
                 let usual = RangeQuery {
-                    interval: None,
-                    from: None,
-                    to: None,
                     tz: zone.or(noted.as_deref()),
+                    ..RangeQuery::default()
                 };
                 let usual = SeriesRange::parse(usual, now);
-                (
-                    usual.unwrap_or_else(|_| SeriesRange::default_at(now)),
-                    Some(ApiError::invalid(error.to_string())),
-                )
+                let usual = usual.unwrap_or_else(|_| SeriesRange::default_at(now));
+                (usual, Some(Refusal::of_range(error)))
             }
         }
     }
-}
 
-/// Clicks over time, as a page shows them.
-pub(super) struct ClicksView {
-    /// The address to which the form of the range is sent.
-    pub(super) path: String,
-    /// What another range keeps: the tag and the filters, as parameters.
-    pub(super) kept: Vec<(&'static str, String)>,
-    pub(super) fault: Option<String>,
-    pub(super) form: RangeForm,
-    pub(super) interval: &'static str,
-    pub(super) zone: String,
-    /// The first and the last date.
-    pub(super) from: String,
-    pub(super) to: String,
-    pub(super) sum: String,
-    /// The address at which the sum can be read again; empty if it does not change.
-    pub(super) live: String,
-    pub(super) people: String,
-    /// Clicks that other services counted before the import; empty without such clicks.
-    pub(super) imported: String,
-    pub(super) previous: Option<String>,
-    /// The difference of the sum from the previous sum, such as `+12 %`.
-    pub(super) change: String,
-    pub(super) lines: Vec<Line>,
-    pub(super) points: usize,
-    /// Width of the chart in its own units.
-    pub(super) width: usize,
-    /// The bars of the range, and of the previous range, as SVG paths.
-    pub(super) bars: String,
-    pub(super) bars_before: String,
-    pub(super) largest: String,
-    /// The data of the chart as JSON, for the script that draws a better one.
-    pub(super) data: String,
-    /// The parameters of the range, for links to the export.
-    pub(super) query: String,
-}
-
-/// The fields of the range.
-pub(super) struct RangeForm {
-    pub(super) interval: String,
-    pub(super) from: String,
-    pub(super) to: String,
-    pub(super) zone: String,
-}
-
-/// A link to one of the preset ranges.
-pub(super) struct Preset {
-    pub(super) name: &'static str,
-    pub(super) path: String,
-}
-
-/// A line of the table.
-pub(super) struct Line {
-    pub(super) at: String,
-    pub(super) shown: String,
-    pub(super) clicks: u64,
-    pub(super) people: u64,
-    pub(super) previous: Option<u64>,
-}
-
-/// What the script reads.
-#[derive(Serialize)]
-struct Data<'a> {
-    zone: &'a str,
-    step: &'static str,
-    /// Seconds since 1970 at the start of the first point.
-    start: u64,
-    /// Lengths of points in seconds, each with the number of points that follow each other so.
-    lengths: Vec<(u64, usize)>,
-    clicks: Vec<u64>,
-    previous: Vec<u64>,
-}
-
-impl ClicksView {
-    pub(super) fn new(place: &ClicksPage, asked: &ClicksRequest, clicks: &ComparedSeries) -> Self {
-        let (range, fault) = (&asked.range, asked.fault.as_ref());
-        let ComparedSeries {
-            series, previous, ..
-        } = clicks;
-        let (sum, before) = (series.sum(), previous.as_ref().map(Series::sum));
-        let zone = range.zone();
-        let largest = largest(series).max(previous.as_ref().map_or(0, largest));
-        let last = range.to().before(Duration::from_micros(1));
-        let (from, to) = (zone.date_at(range.from()), zone.date_at(last));
-        let empty = Vec::new();
-        let of_before = previous.as_ref().map_or(&empty, |series| &series.points);
-        let clicks_of = |points: &[(Timestamp, Tally)]| {
-            let clicks = points.iter().map(|(_, tally)| tally.clicks);
-            clicks.collect::<Vec<_>>()
-        };
-        let data = Data {
-            zone: zone.name(),
-            step: range.step().as_str(),
-            start: range.from().unix_seconds(),
-            lengths: lengths(&series.points, range.to()),
-            clicks: clicks_of(&series.points),
-            previous: clicks_of(of_before),
-        };
-        let skipped = series.points.len().saturating_sub(MAX_LINES);
-        let lines = series.points.iter().enumerate().skip(skipped).rev();
-        let line = |(index, (at, tally)): (usize, &(Timestamp, Tally))| Line {
-            at: zone.written(*at),
-            shown: zone.shown(range.step(), *at),
-            clicks: tally.clicks,
-            people: tally.people(),
-            previous: of_before.get(index).map(|(_, tally)| tally.clicks),
-        };
-        let mut query = Serializer::new(String::new());
-        for (name, value) in [
-            ("interval", range.step().as_str()),
-            ("from", &range.from().to_string()),
-            ("to", &range.to().to_string()),
-            ("tz", zone.name()),
-        ] {
-            if !value.is_empty() {
-                query.append_pair(name, value);
-            }
+    fn parsed(
+        &self,
+        now: Timestamp,
+        since: Option<Timestamp>,
+        tz: Option<&str>,
+    ) -> Result<SeriesRange, InvalidRange> {
+        let given = |value: &'_ str| (!value.is_empty()).then(|| value.to_owned());
+        let zone = tz.map_or(Some(Zone::UTC), Zone::parse);
+        let period = self.period();
+        if let (ALL, Some(since)) = (period, since) {
+            return all(&zone.ok_or(InvalidRange::Zone)?, since, now);
         }
-        query.extend_pairs(&place.narrowed);
-        // A form that is refused keeps what was entered.
-        let entered = |name: &str| {
-            let mut given = asked.given.iter().filter(|_| fault.is_some());
-            let found = given.find(|(given, _)| *given == name);
-            found.map(|(_, value)| value.clone())
-        };
-        let day_of = |name, shown| {
-            let entered = entered(name).and_then(|value| value.parse().ok());
-            entered.unwrap_or(shown)
-        };
-        Self {
-            path: place.path.clone(),
-            kept: place.kept(&asked.filters),
-            fault: fault.map(|error| error.detail().to_owned()),
-            interval: range.step().as_str(),
-            zone: zone.name().to_owned(),
-            form: RangeForm {
-                interval: entered("interval").unwrap_or_else(|| range.step().as_str().to_owned()),
-                from: day_of("from", from).to_string(),
-                to: day_of("to", to).to_string(),
-                zone: entered("tz").unwrap_or_else(|| zone.name().to_owned()),
-            },
-            from: from.to_string(),
-            to: to.to_string(),
-            sum: grouped(sum.clicks),
-            live: String::new(),
-            people: grouped(sum.people()),
-            imported: String::new(),
-            previous: before.map(|before| grouped(before.clicks)),
-            change: before.map_or_else(String::new, |before| change(before.clicks, sum.clicks)),
-            lines: lines.map(line).collect(),
-            points: series.points.len(),
-            width: merged(&data.clicks).len() * 10,
-            bars: bars(&merged(&data.clicks), largest, 1, 8),
-            bars_before: bars(&merged(&data.previous), largest, 3, 4),
-            largest: grouped(largest),
-            data: serde_json::to_string(&data).unwrap_or_default(),
-            query: query.finish(),
+        if let Some((_, step, points)) = PERIODS.iter().find(|(word, ..)| *word == period) {
+            return SeriesRange::last(*step, *points, &zone.ok_or(InvalidRange::Zone)?, now);
         }
+        let (interval, from, to) = (given(&self.interval), given(&self.from), given(&self.to));
+        let query = RangeQuery {
+            interval: interval.as_deref(),
+            from: from.as_deref(),
+            to: to.as_deref(),
+            tz,
+        };
+        SeriesRange::parse(query, now)
     }
 }
 
-impl ClicksView {
-    /// Links to the usual ranges.
-    pub(super) fn presets(&self) -> [Preset; 3] {
-        let usual = [
-            ("24 hours", "hour"),
-            ("30 days", "day"),
-            ("12 months", "month"),
-        ];
-        usual.map(|(name, interval)| {
-            let mut query = Serializer::new(String::new());
-            query.append_pair("interval", interval);
-            query.append_pair("tz", &self.zone);
-            query.extend_pairs(self.kept.iter().map(|(name, value)| (*name, value)));
-            Preset {
-                name,
-                path: format!("{}?{}", self.path, query.finish()),
-            }
-        })
+/// All of the time since a moment, by hours, days or months.
+fn all(zone: &Zone, since: Timestamp, now: Timestamp) -> Result<SeriesRange, InvalidRange> {
+    let by_days = SeriesRange::since(Step::Day, zone, since, now);
+    let days = by_days
+        .as_ref()
+        .map_or(usize::MAX, |days| days.starts().len());
+    if days <= MAX_DAYS_OF_HOURS {
+        // A chart of an hour would have a single point.
+        SeriesRange::last(Step::Hour, 24 * i32::try_from(days).unwrap_or(1), zone, now)
+    } else if days <= MAX_DAYS {
+        by_days
+    } else {
+        SeriesRange::since(Step::Month, zone, since, now)
     }
-}
-
-fn largest(series: &Series) -> u64 {
-    let clicks = series.points.iter().map(|(_, tally)| tally.clicks);
-    clicks.max().unwrap_or_default()
-}
-
-/// The difference of a number from the previous number, in whole per cent.
-fn change(before: u64, now: u64) -> String {
-    let (before, now) = (i128::from(before), i128::from(now));
-    if before == 0 {
-        return String::new();
-    }
-    format!("{:+} %", (now - before) * 100 / before)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn asked(query: &ClicksQuery, since: &str) -> ClicksRequest {
+        let now = "2026-11-28T09:30:00Z".parse().unwrap();
+        query.asked(now, since.parse().ok(), &HeaderMap::new())
+    }
+
     #[test]
-    fn a_change_is_said_in_whole_per_cent() {
-        for (before, now, said) in [
-            (0, 5, ""),
-            (100, 112, "+12 %"),
-            (100, 50, "-50 %"),
-            (7, 7, "+0 %"),
-            (1, u64::MAX, "+1844674407370955161400 %"),
+    fn a_period_is_a_word_of_the_address_or_two_dates() {
+        let since = "2026-11-27T10:00:00Z";
+        for (period, interval, from, word, points, first) in [
+            ("", "", "", "30d", 30, "2026-10-30T00:00:00Z"),
+            ("7d", "", "", "7d", 7, "2026-11-22T00:00:00Z"),
+            ("90d", "", "", "90d", 90, "2026-08-31T00:00:00Z"),
+            ("24h", "", "", "24h", 24, "2026-11-27T10:00:00Z"),
+            ("12m", "", "", "12m", 12, "2025-12-01T00:00:00Z"),
+            ("all", "", "", "all", 48, "2026-11-26T10:00:00Z"),
+            ("never", "", "", "30d", 30, "2026-10-30T00:00:00Z"),
+            ("", "hour", "", "24h", 24, "2026-11-27T10:00:00Z"),
+            (
+                "7d",
+                "day",
+                "2026-11-01",
+                "custom",
+                28,
+                "2026-11-01T00:00:00Z",
+            ),
         ] {
-            assert_eq!(change(before, now), said);
+            let query = ClicksQuery {
+                period: period.to_owned(),
+                interval: interval.to_owned(),
+                from: from.to_owned(),
+                ..ClicksQuery::default()
+            };
+            let found = asked(&query, since);
+            let range = &found.range;
+            let shown = (found.period, range.starts().len(), range.from().to_string());
+            assert_eq!(shown, (word, points, first.to_owned()), "{period} {from}");
+        }
+    }
+
+    #[test]
+    fn all_of_the_time_is_shown_by_hours_days_or_months() {
+        let all = ClicksQuery {
+            period: ALL.to_owned(),
+            ..ClicksQuery::default()
+        };
+        for (since, step, points) in [
+            ("2026-11-28T09:29:00Z", Step::Hour, 24),
+            ("2026-11-01T00:00:00Z", Step::Day, 28),
+            ("2016-11-01T00:00:00Z", Step::Month, 121),
+        ] {
+            let range = asked(&all, since).range;
+            assert_eq!(
+                (range.step(), range.starts().len()),
+                (step, points),
+                "{since}"
+            );
         }
     }
 }

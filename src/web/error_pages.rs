@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
-use axum::http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
+use axum::extract::{Request, State};
+use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
 use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::Next;
 use axum::response::Response;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::asked_by::AskedBy;
 use super::language::Language;
-use super::page::{Frame, Site, leading_form_page, public_page};
+use super::page::{Frame, Site, leading_form_page, own_page, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
 use crate::domain::ShortCode;
@@ -48,14 +51,15 @@ impl PageWish {
     /// The same, of a request with these headers.
     #[must_use]
     pub fn of_headers(headers: &HeaderMap) -> Option<Self> {
-        Self::of(value(headers, ACCEPT), value(headers, ACCEPT_LANGUAGE))
+        let wish = || Self(Language::of_headers(headers));
+        prefers_html(value(headers, ACCEPT)).then(wish)
     }
 
     /// What a client that accepts a page among others gets if there is only a page; `None`: it accepts no page.
     #[must_use]
     pub fn accepted(headers: &HeaderMap) -> Option<Self> {
-        let language = || Self(Language::of(value(headers, ACCEPT_LANGUAGE)));
-        accepts_html(value(headers, ACCEPT)).then(language)
+        let wish = || Self(Language::of_headers(headers));
+        accepts_html(value(headers, ACCEPT)).then(wish)
     }
 
     /// The language of a page for a client that may not have wished for one.
@@ -93,8 +97,8 @@ struct ErrorPage<'a> {
     status: u16,
     title: &'static str,
     text: &'static str,
-    /// What the JSON says, in English, if the text is too general to help.
-    detail: Option<&'a str>,
+    /// What the JSON says, if the text is too general to help.
+    detail: Option<String>,
 }
 
 /// Where a visitor gives the password of a link.
@@ -167,6 +171,38 @@ impl ErrorPages {
             let page = leading_form_page(status, &page);
             return with_headers_of(response, page);
         }
+        let frame = Frame::public(&self.site, wish.0);
+        let page = public_page(status, &ErrorPage::new(frame, &response));
+        with_headers_of(response, page)
+    }
+}
+
+/// Has the errors of the pages of an account in their own frame, with the menu and in the language of the account.
+pub(super) async fn in_frame_of_account(
+    State(site): State<Site>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let is_wished = PageWish::of_headers(request.headers()).is_some();
+    let asked_by = AskedBy::default();
+    request.extensions_mut().insert(asked_by.clone());
+    let response = next.run(request).await;
+    let status = response.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    let Some(owner) = asked_by.owner() else {
+        return response;
+    };
+    if !is_wished || !is_error || is_page(&response) {
+        return response;
+    }
+    let page = own_page(status, &ErrorPage::new(Frame::own(&site, owner), &response));
+    with_headers_of(response, page)
+}
+
+impl<'a> ErrorPage<'a> {
+    fn new(frame: Frame<'a>, response: &'a Response) -> Self {
+        let status = response.status();
+        let at_rest: Option<&LinkAtRest> = response.extensions().get();
         let name = match status {
             StatusCode::FORBIDDEN => "forbidden",
             StatusCode::NOT_FOUND => match at_rest {
@@ -180,18 +216,16 @@ impl ErrorPages {
             _ => "other",
         };
         let detail = response.extensions().get::<ErrorDetail>();
-        let language = wish.0;
-        let page = ErrorPage {
-            frame: Frame::public(&self.site, language),
+        let language = frame.language;
+        Self {
+            frame,
             status: status.as_u16(),
             title: language.text(&format!("{name}_title")),
             text: language.text(&format!("{name}_text")),
             detail: detail
                 .filter(|_| matches!(name, "forbidden" | "other"))
-                .map(|detail| detail.0.as_str()),
-        };
-        let page = public_page(status, &page);
-        with_headers_of(response, page)
+                .map(|detail| language.fault(&detail.0)),
+        }
     }
 }
 

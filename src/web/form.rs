@@ -3,9 +3,11 @@
 use axum::body::Body;
 use axum::extract::FromRequest;
 use axum::http::Request;
+use axum::http::header::CONTENT_TYPE;
 
 use crate::domain::Timestamp;
-use crate::http::{ApiError, BodyLimits, read_body};
+use crate::http::{ApiError, BodyLimits, is_multipart, parts, read_body};
+use crate::import::Encoding;
 use crate::limits::ClientShare;
 
 /// Most fields that are read.
@@ -98,14 +100,35 @@ pub(super) fn moment(name: &str, raw: &str) -> Result<Option<Timestamp>, ApiErro
         .map_err(|error| ApiError::invalid(format!("{name}: {error}")))
 }
 
+/// The name of the field that names a file whose text cannot be read.
+pub(super) const UNREADABLE: &str = "unreadable";
+
+/// A part as a field. Files are as their programs write them.
+fn text_of_part((name, value): (String, &[u8])) -> (String, String) {
+    match Encoding::text_of(value) {
+        Some(text) => (name, text),
+        None => (UNREADABLE.into(), name),
+    }
+}
+
 impl<S: Sync> FromRequest<S> for Form {
     type Rejection = ApiError;
 
     async fn from_request(request: Request<Body>, _: &S) -> Result<Self, ApiError> {
         let limits: BodyLimits = request.extensions().get().copied().unwrap_or_default();
+        let kind = request.headers().get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = is_multipart(kind).then(|| kind.to_owned());
         let body = read_body(request, limits).await?;
-        let fields = url::form_urlencoded::parse(&body);
-        let fields: Vec<_> = fields.into_owned().take(MAX_FIELDS + 1).collect();
+        let fields: Vec<_> = if let Some(kind) = kind {
+            let parts = parts(&kind, &body);
+            let parts = parts.map_err(|why| ApiError::invalid(format!("body: {why}")))?;
+            let parts = parts.into_iter().take(MAX_FIELDS + 1);
+            parts.map(text_of_part).collect()
+        } else {
+            let fields = url::form_urlencoded::parse(&body);
+            fields.into_owned().take(MAX_FIELDS + 1).collect()
+        };
         if fields.len() > MAX_FIELDS {
             return Err(ApiError::invalid("body: has too many fields"));
         }

@@ -1,10 +1,12 @@
-//! The fields of a link in a form, and the API's own words if a field is refused.
+//! The fields of a link in a form, and the API's own words if a field is refused. A target may be typed without its scheme.
 
 use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
 
 use super::form::{Form, moment};
+use super::language::Language;
+use super::scheme::with_scheme;
 use crate::domain::{Campaign, FieldEdit, Link, LinkEdit, LinkRequest, LinkStatus, OwnHost};
 use crate::http::ApiError;
 use crate::http::paths::is_reserved;
@@ -19,16 +21,14 @@ pub(super) struct LinkForm {
     password: Option<SecretText>,
     /// What is wrong, as `field: sentence`.
     fault: Option<String>,
+    /// What the fields of the link have become meanwhile, where that is something else.
+    meanwhile: BTreeMap<&'static str, String>,
 }
 
 /// The fields of a password in a form: a new one, whether there is one, and whether it is taken away.
 const PASSWORD: &str = "password";
 const HAS_PASSWORD: &str = "has_password";
 const NO_PASSWORD: &str = "no_password";
-
-/// What the page says of a link that another window or a program changed while its form was open.
-const CHANGED_MEANWHILE: &str = "The link was changed meanwhile, in another window or by a program. What you entered is \
-     below and not saved; saving it now replaces that change.";
 
 impl LinkForm {
     /// A link as it is.
@@ -55,8 +55,7 @@ impl LinkForm {
         let texts = DocumentKind::Form.fields().filter_map(text);
         Self {
             texts: texts.chain([has_password]).collect(),
-            password: None,
-            fault: None,
+            ..Self::default()
         }
     }
 
@@ -81,6 +80,8 @@ impl LinkForm {
             } else if name == "note" {
                 // Its white space is the owner's.
                 form.get(name).to_owned()
+            } else if matches!(name, "target_url" | "fallback_url") {
+                with_scheme(form.get(name).trim())
             } else {
                 form.get(name).trim().to_owned()
             };
@@ -97,7 +98,7 @@ impl LinkForm {
                 .chain(flags)
                 .collect(),
             password: password.map(|given| SecretText::new(given.to_owned())),
-            fault: None,
+            ..Self::default()
         }
     }
 
@@ -119,15 +120,33 @@ impl LinkForm {
     }
 
     /// The same, with what is wrong. A page knows no `If-Match`, and its form is in the newest state of the link when it comes again.
-    pub(super) fn refused(self, error: &ApiError) -> Self {
+    pub(super) fn refused(self, error: &ApiError, language: Language) -> Self {
         let detail = match error.status() {
-            StatusCode::PRECONDITION_FAILED => CHANGED_MEANWHILE,
+            StatusCode::PRECONDITION_FAILED => language.text("field_changed_meanwhile"),
             _ => error.detail(),
         };
+        self.with_fault(detail)
+    }
+
+    /// The same, with what is wrong in words.
+    pub(super) fn with_fault(self, fault: &str) -> Self {
         Self {
-            fault: Some(detail.to_owned()),
+            fault: Some(fault.to_owned()),
             ..self
         }
+    }
+
+    /// The same, beside the link as it has become meanwhile.
+    pub(super) fn beside(mut self, link: &Link) -> Self {
+        let mut meanwhile = Self::of(link).texts;
+        meanwhile.retain(|field, text| *field != HAS_PASSWORD && self.text(field) != text);
+        self.meanwhile = meanwhile;
+        self
+    }
+
+    /// What a field has become meanwhile.
+    pub(super) fn meanwhile(&self, field: &str) -> Option<&str> {
+        self.meanwhile.get(field).map(String::as_str)
     }
 
     /// The fault of a field; with an empty `field`, the fault that belongs to no field.

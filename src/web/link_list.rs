@@ -3,19 +3,25 @@
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
-use super::page::{Site, grouped, minute, number_of};
-use crate::domain::{
-    InvalidSearch, LinkFilter, LinkOrder, LinkStatus, SearchText, Timestamp, Title,
-};
+use super::language::Language;
+use crate::domain::{InvalidSearch, LinkFilter, LinkOrder, LinkStatus, StatusFilter, Timestamp};
 use crate::http::{ApiError, cursor, parse_cursor};
-use crate::links::{LinkService, ListedLink, Listing};
+use crate::links::{LinkService, Listing};
 use crate::store::Position;
+
+pub(super) use super::link_row::{LinkRow, Tag, word};
+
+/// Tags of which pages offer a choice.
+pub(super) const MAX_TAGS: u32 = 100;
 
 /// Links on a page.
 pub(super) const PER_PAGE: u32 = 25;
 
 /// Bytes of codes for which the list offers to undo a deletion.
 const MAX_UNDO: usize = 4_000;
+
+/// The word for links that are expired, used up or removed.
+pub(super) const ENDED: &str = "ended";
 
 /// The parameters of the list's page; unknown parameters are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,24 +32,46 @@ pub(super) struct ListQuery {
     pub(super) status: String,
     pub(super) domain: String,
     pub(super) sort: String,
+    /// The page begins after this position.
     pub(super) cursor: String,
+    /// The page ends before this position.
+    pub(super) before: String,
+    /// The place of the page's first link in the list.
+    pub(super) from: String,
     /// What was done just now, said above the list.
     pub(super) done: String,
     /// The codes of links that were deleted just now, with spaces between.
     pub(super) undo: String,
+    /// How many links were changed, where all that match are to be; where the others begin, and the tags that they get.
+    pub(super) n: String,
+    pub(super) rest: String,
+    pub(super) with: String,
+    /// The moments between which links were deleted just now, in microseconds, where all that match were to be.
+    pub(super) since: String,
+    pub(super) until: String,
 }
 
 impl ListQuery {
-    pub(super) fn listing(&self, links: &LinkService) -> Result<Listing, ApiError> {
+    pub(super) fn listing(
+        &self,
+        links: &LinkService,
+        language: Language,
+    ) -> Result<Listing, ApiError> {
         let given = |value: &str| (!value.is_empty()).then(|| value.to_owned());
         let parsed = || {
-            let status = |word: String| LinkStatus::parse(&word).ok_or(InvalidSearch::Status);
+            let status = |word: String| match word.as_str() {
+                ENDED => Ok(StatusFilter::Ended),
+                word => {
+                    let status = LinkStatus::parse(word).ok_or(InvalidSearch::Status);
+                    status.map(StatusFilter::Only)
+                }
+            };
             let order = |word: String| LinkOrder::parse(&word);
             let (tag, domain) = (given(&self.tag), given(&self.domain));
             let group = links.group(tag.as_deref(), domain.as_deref())?;
             Ok(Listing {
                 filter: LinkFilter {
-                    text: SearchText::parse(&self.q)?,
+                    text: links.search_text(&self.q)?,
                     tag: group.tag,
                     status: given(&self.status).map(status).transpose()?,
                     domain: group.domain,
@@ -55,29 +83,61 @@ impl ListQuery {
             })
         };
         parsed().map_err(|error: InvalidSearch| match error {
-            InvalidSearch::Text(_) => refused_text(),
+            InvalidSearch::Text(_) => refused_text(language),
             error => ApiError::invalid(error.to_string()),
         })
     }
 
+    /// The position after which the page begins, or, in the other direction, before which it ends.
     pub(super) fn after(&self, order: LinkOrder) -> Result<Option<Position>, ApiError> {
-        let is_given = !self.cursor.is_empty();
-        is_given
-            .then(|| parse_cursor(order, &self.cursor))
-            .transpose()
+        let raw = if self.is_back() {
+            &self.before
+        } else {
+            &self.cursor
+        };
+        let is_given = !raw.is_empty();
+        is_given.then(|| parse_cursor(order, raw)).transpose()
+    }
+
+    /// Whether the page is asked for by its end.
+    pub(super) fn is_back(&self) -> bool {
+        !self.before.is_empty()
+    }
+
+    pub(super) fn is_first(&self) -> bool {
+        self.cursor.is_empty() && self.before.is_empty()
+    }
+
+    /// The place of the page's first link.
+    pub(super) fn from(&self) -> u64 {
+        let from = self.from.parse().ok();
+        let from = from.filter(|_| !self.is_first());
+        from.unwrap_or(1).max(1)
     }
 
     pub(super) fn is_plain(&self) -> bool {
         self.q.is_empty() && self.tag.is_empty() && self.status.is_empty() && self.domain.is_empty()
     }
 
-    /// The address of the list's page that begins at a position.
-    pub(super) fn path_to(&self, order: LinkOrder, next: Position) -> String {
+    /// The address of the list's page that begins at a position, with a link of this place.
+    pub(super) fn path_after(&self, order: LinkOrder, last: Position, from: u64) -> String {
         let next = Self {
-            cursor: cursor(order, next),
-            ..self.clone()
+            cursor: cursor(order, last),
+            from: from.to_string(),
+            ..self.begin()
         };
         next.path("")
+    }
+
+    /// The address of the list's page that ends before a position.
+    pub(super) fn path_before(&self, order: LinkOrder, first: Position) -> String {
+        let from = self.from().saturating_sub(PER_PAGE.into()).max(1);
+        let previous = Self {
+            before: cursor(order, first),
+            from: from.to_string(),
+            ..self.begin()
+        };
+        previous.path("")
     }
 
     /// The address of the same list, which says what was done.
@@ -110,13 +170,39 @@ impl ListQuery {
         self.undo.split(' ').filter(|code| !code.is_empty())
     }
 
+    /// The list's first page.
+    pub(super) fn begin(&self) -> Self {
+        Self {
+            cursor: String::new(),
+            before: String::new(),
+            from: String::new(),
+            ..self.clone()
+        }
+    }
+
     /// The address of the list's first page.
     pub(super) fn first(&self) -> String {
-        let first = Self {
-            cursor: String::new(),
-            ..self.clone()
-        };
-        first.path("")
+        self.begin().path("")
+    }
+
+    /// The address of the first page of the links with another status.
+    pub(super) fn with_status(&self, status: &str) -> String {
+        let status = status.to_owned();
+        Self {
+            status,
+            ..self.begin()
+        }
+        .path("")
+    }
+
+    /// The address of the first page of the links with another tag, or with any.
+    pub(super) fn with_tag(&self, tag: &str) -> String {
+        let tag = tag.to_owned();
+        Self {
+            tag,
+            ..self.begin()
+        }
+        .path("")
     }
 
     /// The parameters by which a form comes back to this list.
@@ -133,6 +219,8 @@ impl ListQuery {
             ("domain", &self.domain),
             ("sort", &self.sort),
             ("cursor", &self.cursor),
+            ("before", &self.before),
+            ("from", &self.from),
             ("done", done),
         ] {
             if !value.is_empty() {
@@ -153,6 +241,8 @@ impl ListQuery {
                 "domain" => &mut query.domain,
                 "sort" => &mut query.sort,
                 "cursor" => &mut query.cursor,
+                "before" => &mut query.before,
+                "from" => &mut query.from,
                 _ => continue,
             };
             *field = value.into_owned();
@@ -162,97 +252,19 @@ impl ListQuery {
 }
 
 /// The refusal of a text, in a person's words.
-pub(super) fn refused_text() -> ApiError {
-    let detail = "This search is too long, or has control characters. Shorten it to 200 letters (100 of other scripts than Latin), and search again";
-    ApiError::invalid(detail)
+pub(super) fn refused_text(language: Language) -> ApiError {
+    ApiError::invalid(language.text("list_search_refused"))
 }
 
-/// How far a search came that ends at this position.
-pub(super) fn searched_as_far_as(order: LinkOrder, end: Position) -> String {
+/// How far a search came that ends at this position, in a sentence.
+pub(super) fn searched_as_far_as(language: Language, order: LinkOrder, end: Position) -> String {
     if order.is_by_clicks() {
-        format!("links with {}", number_of(end.key.unsigned_abs(), "click"))
+        let clicks = language.count("clicks", end.key.unsigned_abs());
+        language.with("list_searched_to_clicks", &[("clicks", &clicks)])
     } else {
-        let made = Timestamp::from_micros(end.key).map(minute);
-        format!("links created at {}", made.unwrap_or_default())
-    }
-}
-
-/// A link of the list.
-pub(super) struct LinkRow {
-    pub(super) code: String,
-    /// The code as people read it.
-    pub(super) shown: String,
-    pub(super) short_url: String,
-    pub(super) target: String,
-    pub(super) title: String,
-    pub(super) tags: Vec<Tag>,
-    pub(super) clicks: String,
-    /// Empty for an active link.
-    pub(super) status: &'static str,
-}
-
-/// A tag, and the part of an address that asks for it.
-pub(super) struct Tag {
-    pub(super) name: String,
-    pub(super) query: String,
-}
-
-impl Tag {
-    pub(super) fn of(name: &str) -> Self {
-        let mut query = Serializer::new(String::new());
-        query.append_pair("tag", name);
-        Self {
-            name: name.to_owned(),
-            query: query.finish(),
-        }
-    }
-}
-
-impl LinkRow {
-    /// What the number of clicks counts.
-    pub(super) fn unit(&self) -> &'static str {
-        if self.clicks == "1" {
-            "click"
-        } else {
-            "clicks"
-        }
-    }
-
-    pub(super) fn of(listed: ListedLink<'_>, site: &Site) -> Self {
-        let ListedLink {
-            link,
-            clicks,
-            status,
-        } = listed;
-        let properties = &link.properties;
-        let title = properties.title.as_ref().map_or("", Title::as_str);
-        Self {
-            code: link.code.in_path().into_owned(),
-            shown: site.shown_code(&link.code),
-            short_url: site.short_url(&link.code),
-            target: properties.target.as_str().to_owned(),
-            title: title.to_owned(),
-            tags: properties
-                .tags
-                .as_slice()
-                .iter()
-                .map(|tag| Tag::of(tag))
-                .collect(),
-            clicks: grouped(clicks),
-            status: word(status),
-        }
-    }
-}
-
-/// The status in a person's words; empty for an active link.
-pub(super) fn word(status: LinkStatus) -> &'static str {
-    match status {
-        LinkStatus::Active => "",
-        LinkStatus::Inactive => "paused",
-        LinkStatus::Scheduled => "scheduled",
-        LinkStatus::Expired => "expired",
-        LinkStatus::UsedUp => "limit reached",
-        LinkStatus::Removed => "removed",
+        let made = Timestamp::from_micros(end.key).map(|moment| language.minute(moment));
+        let moment = made.unwrap_or_default();
+        language.with("list_searched_to_moment", &[("moment", &moment)])
     }
 }
 

@@ -5,20 +5,23 @@
 //! | `page` | what all pages share: the frame, the headers, the operator's name |
 //! | `language`, `languages/` | the visitor's language; one file of texts for each |
 //! | `assets`, `assets/` | style, scripts: in the binary, compressed once, addressed by their hash |
-//! | `error_pages` | an error as a page, with the status of the JSON |
+//! | `error_pages`, `asked_by` | an error as a page, with the status of the JSON; whose frame it has |
 //! | `start`, `preview`, `removed`, `report` | pages for visitors: `/`, and `/{code}+`; a removed link; the report of a link |
-//! | `session`, `csrf`, `form` | who is signed in; where a form came from; its fields |
-//! | `own_path` | the page to which a client asks to be redirected: a page of the account, and never elsewhere |
-//! | `opened_at` | the address of a page at which its forms fail |
-//! | `sign_in`, `links`, `link_list`, `selected_links`, `link_form`, `one_link`, `all_links`, `tags`, `account`, `keys` | pages for owners, below `/app` |
+//! | `session`, `browser_name`, `csrf`, `cookies`, `form` | who is signed in, by which browser; where a form came from; what the browser keeps; its fields |
+//! | `own_path`, `opened_at` | the page to which a client asks to be redirected, never elsewhere; the address of a page at which its forms fail |
+//! | `oidc`, `join`, `forgot` | signing in and out by an identity provider; the pages of an invitation, and of a forgotten password |
+//! | `sign_in_code`, `two_factors` | the second factor: asked for after a password; set up and removed |
+//! | `sign_in`, `links`, `new_link`, `link_list`, `link_row`, `selected_links`, `link_form`, `scheme`, `one_link`, `edit_link`, `qr_page`, `all_links`, `tags`, `account`, `keys` | pages for owners, below `/app` |
 //! | `prefilled`, `sharing` | the form filled by its address, and the bookmarklet; `ShareX` and the manifest |
+//! | `status_tabs`, `sparkline`, `every_link` | parts of the list: tabs with numbers; the line of a link; what is done to all links that match |
+//! | `acting`, `groups`, `group`, `group_keys`, `group_members` | for whom a session acts; the groups of an account; one of them with its members and keys |
 //! | `questions` | what is asked before a link, a key, a session or the account is gone |
 //! | `admin/` | pages for administrators, below `/app/admin` |
 //! | `documents` | what an import and an export need of the API |
 //! | `import` | links of a file, previewed before they are created; all links as a file |
-//! | `live` | the count of a link as it rises |
-//! | `breakdowns` | who followed links: tables with bars that narrow each other |
-//! | `clicks`, `chart` | clicks over time on a page: the range, a chart, a table |
+//! | `shares`, `shared` | who may read the statistics of a link beside its owner; the page that they get |
+//! | `breakdowns`, `countries` | who followed links: cards with bars that narrow the page; countries by name |
+//! | `live`, `clicks`, `clicks_view`, `clicks_words`, `chart` | the count as it rises; clicks over time on a page: the range, numbers, a chart, a table |
 //!
 //! A page works without JavaScript. Its policy allows no script and no style in the page itself.
 
@@ -35,48 +38,82 @@ use crate::config::Guards;
 use crate::domain::rules::MAX_JSON;
 use crate::http::{Admission, BodyLimits, with_admission};
 use crate::links::{LinkService, LiveCounts};
+use crate::mail::InvitationMail;
 
 mod account;
+mod acting;
 mod admin;
 mod all_links;
+mod asked_by;
 mod assets;
 mod breakdowns;
+mod browser_name;
 mod chart;
 mod clicks;
+mod clicks_view;
+mod clicks_words;
+mod cookies;
+mod countries;
 mod csrf;
 mod documents;
+mod edit_link;
 mod error_pages;
+mod every_link;
+mod forgot;
 mod form;
+mod group;
+mod group_keys;
+mod group_members;
+mod groups;
 mod import;
+mod import_file;
+mod join;
 mod keys;
 mod language;
 mod link_form;
 mod link_list;
+mod link_row;
 mod links;
 mod live;
+mod new_link;
+mod oidc;
 mod one_link;
 mod opened_at;
 mod own_path;
 mod page;
 mod prefilled;
 mod preview;
+mod public_form;
+mod qr_page;
 mod questions;
 mod removed;
 mod report;
 mod rule_form;
 mod rule_trial;
+mod rule_words;
 mod rules;
+mod scheme;
 mod selected_links;
 mod session;
+mod shared;
+mod shares;
 mod sharing;
 mod sign_in;
+mod sign_in_code;
+mod sparkline;
 mod start;
+mod status_tabs;
 mod tags;
 mod trash;
+mod two_factors;
 
+pub use admin::Health;
 pub use documents::{ExportForm, ExportLinks, LinkDocuments};
 pub use error_pages::{ErrorPages, PageWish};
+pub use forgot::Forgotten;
+pub use join::invitation_mail;
 pub use page::Site;
+pub use report::report_letter;
 
 /// The services that pages call.
 #[derive(Clone, FromRef)]
@@ -91,6 +128,12 @@ pub struct WebState {
     pub live: Arc<LiveCounts>,
     /// Links as documents.
     pub documents: LinkDocuments,
+    /// How Redis is.
+    pub health: Health,
+    /// Takes the requests of people who forgot their passwords.
+    pub forgotten: Forgotten,
+    /// Mails invitations.
+    pub invitation_mail: InvitationMail,
     /// What the operator says of the service.
     pub site: Site,
 }
@@ -108,22 +151,10 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
     let rules_form = limits(3 * guards.max_body_bytes + MAX_JSON);
     Router::new()
         .route("/app", get(links::overview))
-        .route("/app/account", get(account::show))
-        .route(
-            "/app/account/delete",
-            get(questions::delete_account).post(account::delete),
-        )
-        .route("/app/account/keys", post(keys::make))
-        .route(
-            "/app/account/keys/{id}/delete",
-            get(questions::end_key).post(keys::delete),
-        )
-        .route("/app/account/password", post(account::change_password))
-        .route("/app/account/sharex", post(sharing::share_x))
-        .route(
-            "/app/account/sessions/{id}/end",
-            get(questions::end_session).post(account::end_session),
-        )
+        .merge(account())
+        .merge(group_pages())
+        .merge(bin_and_shares())
+        .merge(identity_provider())
         .merge(administration(link_form()))
         .route("/app/all", get(all_links::show))
         .route("/app/all/count", get(all_links::count))
@@ -137,48 +168,61 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         )
         .route(
             "/app/links",
-            get(links::list).post(links::make).layer(link_form()),
+            get(links::list).post(new_link::make).layer(link_form()),
         )
         .route(
             "/app/links/new",
-            get(links::new).post(links::new_with).layer(link_form()),
+            get(new_link::new)
+                .post(new_link::new_with)
+                .layer(link_form()),
         )
         .route("/app/links/selected", post(links::selected))
         .route(
             "/app/links/selected/delete",
-            post(questions::delete_selected),
+            get(every_link::show_question).post(every_link::ask_to_delete),
         )
         .route(
             "/app/links/{short_code}",
-            get(one_link::show).post(one_link::edit).layer(link_form()),
+            get(one_link::show).post(edit_link::switch),
         )
         .route(
             "/app/links/{short_code}/delete",
             get(questions::delete_link).post(one_link::delete),
         )
+        .route(
+            "/app/links/{short_code}/edit",
+            get(edit_link::show)
+                .post(edit_link::save)
+                .layer(link_form()),
+        )
         .route("/app/links/{short_code}/export", get(one_link::export))
         .route("/app/links/{short_code}/live", get(live::live))
+        .route("/app/links/{short_code}/qr", get(qr_page::show))
         .route(
             "/app/links/{short_code}/rules",
             get(rules::show).post(rules::change).layer(rules_form),
         )
         .route("/app/login", get(sign_in::show).post(sign_in::log_in))
         .route(
+            "/app/login/code",
+            get(sign_in_code::show).post(sign_in_code::check),
+        )
+        .route(
             "/app/register",
             get(sign_in::show_register).post(sign_in::register),
         )
+        .route("/app/forgot", get(forgot::show).post(forgot::ask))
+        .route(
+            "/app/forgot/{token}",
+            get(forgot::choose).post(forgot::reset),
+        )
+        .route("/app/join/{token}", get(join::show).post(join::join))
         .route("/app/logout", post(sign_in::log_out))
         .route(
             "/app/logout-everywhere",
             get(questions::sign_out_everywhere).post(account::log_out_everywhere),
         )
         .route("/app/preview/{short_code}", get(preview::preview))
-        .route("/app/trash", get(trash::show))
-        .route("/app/trash/restore", post(trash::restore))
-        .route(
-            "/app/trash/{short_code}/delete",
-            get(trash::ask_to_end).post(trash::end),
-        )
         .route(
             "/app/report/{short_code}",
             get(report::show).post(report::send),
@@ -186,6 +230,10 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app/tags", get(tags::show).post(tags::rename))
         .route("/app/tags/delete", get(tags::ask).post(tags::delete))
         .route_layer(from_fn_with_state(admission.clone(), with_admission))
+        .route_layer(from_fn_with_state(
+            state.clone(),
+            error_pages::in_frame_of_account,
+        ))
         .layer(limits(guards.max_body_bytes))
         .route("/", get(start::start))
         .route("/app/manifest.webmanifest", get(sharing::manifest))
@@ -193,14 +241,101 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .with_state(state)
 }
 
+/// The bin, and who reads the statistics of a link beside its owner.
+fn bin_and_shares() -> Router<WebState> {
+    Router::new()
+        .route(
+            "/app/links/{short_code}/shares",
+            get(shares::show).post(shares::make),
+        )
+        .route("/app/links/{short_code}/shares/{id}/end", post(shares::end))
+        .route("/app/shared/{token}", get(shared::show))
+        .route("/app/trash", get(trash::show))
+        .route("/app/trash/restore", post(trash::restore))
+        .route(
+            "/app/trash/{short_code}/delete",
+            get(trash::ask_to_end).post(trash::end),
+        )
+}
+
+/// Signing in by an identity provider.
+fn identity_provider() -> Router<WebState> {
+    Router::new()
+        .route("/app/oidc/backchannel-logout", post(oidc::end_sessions))
+        .route("/app/oidc/callback", get(oidc::finish))
+        .route("/app/oidc/join", get(oidc::show_join).post(oidc::join))
+        .route("/app/oidc/login", get(oidc::begin))
+        .route("/app/oidc/logout", get(oidc::sign_out_there))
+}
+
+/// The pages of an account itself.
+fn account() -> Router<WebState> {
+    Router::new()
+        .route("/app/account", get(account::show))
+        .route(
+            "/app/account/delete",
+            get(questions::delete_account).post(account::delete),
+        )
+        .route("/app/account/keys", post(keys::make))
+        .route(
+            "/app/account/keys/{id}/delete",
+            get(questions::end_key).post(keys::delete),
+        )
+        .route("/app/account/language", post(account::choose_language))
+        .route("/app/account/password", post(account::change_password))
+        .route("/app/account/sharex", post(sharing::share_x))
+        .route(
+            "/app/account/sessions/{id}/end",
+            get(questions::end_session).post(account::end_session),
+        )
+        .route(
+            "/app/account/two-factors",
+            get(two_factors::show).post(two_factors::change),
+        )
+}
+
+/// The pages of groups.
+fn group_pages() -> Router<WebState> {
+    Router::new()
+        .route("/app/groups", get(groups::show).post(groups::make))
+        .route("/app/groups/choose", post(groups::choose))
+        .route("/app/groups/{id}", get(group::show).post(group::rename))
+        .route(
+            "/app/groups/{id}/delete",
+            get(group::ask_to_delete).post(group::delete),
+        )
+        .route("/app/groups/{id}/keys", post(group_keys::make))
+        .route(
+            "/app/groups/{id}/keys/{key}/delete",
+            get(group_keys::ask).post(group_keys::delete),
+        )
+        .route("/app/groups/{id}/members", post(group_members::set_member))
+        .route(
+            "/app/groups/{id}/members/{member}/remove",
+            get(group_members::ask_to_remove).post(group_members::remove_member),
+        )
+}
+
 /// The pages of administrators; a form of a host may be as large as one of a link.
 fn administration(form: Extension<BodyLimits>) -> Router<WebState> {
     Router::new()
-        .route("/app/admin", get(admin::removals::show))
+        .route("/app/admin", get(admin::overview::show))
         .route("/app/admin/accounts", get(admin::accounts::show))
         .route(
             "/app/admin/accounts/{id}/unban",
             post(admin::accounts::revoke_ban),
+        )
+        .route(
+            "/app/admin/accounts/{id}/password",
+            get(admin::roles::ask_password).post(admin::roles::reset_password),
+        )
+        .route(
+            "/app/admin/accounts/{id}/role",
+            get(admin::roles::ask_role).post(admin::roles::set_role),
+        )
+        .route(
+            "/app/admin/accounts/{id}/factors",
+            get(admin::factors::ask).post(admin::factors::reset),
         )
         .route("/app/admin/audit", get(admin::audit::show))
         .route(
@@ -219,8 +354,19 @@ fn administration(form: Extension<BodyLimits>) -> Router<WebState> {
             "/app/admin/domains/{host}/delete",
             get(admin::domains::ask).post(admin::domains::delete),
         )
+        .route(
+            "/app/admin/invitations",
+            get(admin::invitations::show).post(admin::invitations::invite),
+        )
+        .route(
+            "/app/admin/invitations/{id}/revoke",
+            post(admin::invitations::revoke),
+        )
         .route("/app/admin/links", get(admin::links::show))
-        .route("/app/admin/removals", post(admin::removals::make))
+        .route(
+            "/app/admin/removals",
+            get(admin::removals::show).post(admin::removals::make),
+        )
         .route("/app/admin/removals/ask", post(admin::removals::ask))
         .route(
             "/app/admin/removals/{id}/revoke",

@@ -10,12 +10,25 @@ use axum::http::header::{
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use super::acting::Acting;
 use super::assets::{Paths, paths};
 use super::language::Language;
 use super::opened_at::opened_elsewhere;
 use crate::config::{BaseUrl, Config};
-use crate::domain::{CurrentHosts, Location, Registration, ShortCode, Timestamp};
+use crate::domain::{
+    CurrentHosts, GroupRole, Issuer, Location, PasswordUse, Registration, ShortCode, Timestamp,
+};
 use crate::http::{ApiError, HTML, with_clicks_as_of};
+
+/// Whether QR codes can have the operator's logo.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LogoChoice {
+    None,
+    /// In images of both kinds.
+    Png,
+    /// In images in SVG only.
+    Svg,
+}
 
 /// What the operator says of the service; cheap to clone.
 #[derive(Clone)]
@@ -28,7 +41,11 @@ struct SiteWords {
     base_url: String,
     hosts: CurrentHosts,
     keeps_classes: bool,
+    sends_mail: bool,
     registration: Registration,
+    provider: Option<Issuer>,
+    passwords: PasswordUse,
+    logo: LogoChoice,
 }
 
 impl Site {
@@ -43,7 +60,15 @@ impl Site {
             base_url: base_url.as_str().to_owned(),
             hosts,
             keeps_classes: config.analytics.are_on,
+            sends_mail: config.mail.smtp.is_some(),
             registration: config.registration.clone(),
+            provider: config.oidc.oidc_issuer.clone(),
+            passwords: config.oidc.passwords(),
+            logo: match &config.site.qr_logo {
+                None => LogoChoice::None,
+                Some(logo) if logo.has_pixels() => LogoChoice::Png,
+                Some(_) => LogoChoice::Svg,
+            },
         }))
     }
 
@@ -53,6 +78,12 @@ impl Site {
 
     pub(super) fn contact(&self) -> Option<&str> {
         self.0.contact.as_deref()
+    }
+
+    /// The same as people read it.
+    pub(super) fn contact_shown(&self) -> &str {
+        let contact = self.contact().unwrap_or_default();
+        contact.strip_prefix("mailto:").unwrap_or(contact)
     }
 
     pub(super) fn home_redirect(&self) -> Option<&str> {
@@ -75,9 +106,29 @@ impl Site {
         self.0.keeps_classes
     }
 
+    /// Whether the service sends mail.
+    pub(super) fn sends_mail(&self) -> bool {
+        self.0.sends_mail
+    }
+
+    /// Whether QR codes can have a logo.
+    pub(super) fn logo(&self) -> LogoChoice {
+        self.0.logo
+    }
+
     /// Who may register.
     pub(super) fn registration(&self) -> &Registration {
         &self.0.registration
+    }
+
+    /// By which name people know the identity provider, if there is one.
+    pub(super) fn provider(&self) -> Option<&str> {
+        self.0.provider.as_ref().map(Issuer::host)
+    }
+
+    /// Whether people may sign in to pages by a password.
+    pub(super) fn has_passwords(&self) -> bool {
+        self.0.passwords == PasswordUse::Everywhere
     }
 
     pub(super) fn is_https(&self) -> bool {
@@ -110,11 +161,30 @@ pub(super) struct Frame<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Owner<'a> {
     pub(super) csrf: &'a str,
+    /// The token of forms that are about the session itself.
+    pub(super) own_csrf: &'a str,
+    /// For whom it acts.
+    pub(super) acting: &'a Acting,
+    /// The language of its pages.
+    pub(super) language: Language,
     /// Whether it administers the service.
     pub(super) is_admin: bool,
 }
 
 impl<'a> Frame<'a> {
+    /// Whether the account may change what the page shows.
+    pub(super) fn may_edit(&self) -> bool {
+        let owner = self.owner.as_ref();
+        owner.is_none_or(|owner| owner.acting.may(GroupRole::Editor))
+    }
+
+    /// Where the account may move the links that the page shows, and the names of these places.
+    pub(super) fn places(&self) -> Vec<(String, &str)> {
+        let own = self.language.text("groups_mine");
+        let owner = self.owner.as_ref();
+        owner.map_or_else(Vec::new, |owner| owner.acting.places(own))
+    }
+
     /// The frame of a page for visitors.
     pub(super) fn public(site: &'a Site, language: Language) -> Self {
         Self {
@@ -138,40 +208,9 @@ impl<'a> Frame<'a> {
     pub(super) fn own(site: &'a Site, owner: Owner<'a>) -> Self {
         Self {
             owner: Some(owner),
-            ..Self::public(site, Language::ENGLISH)
+            ..Self::public(site, owner.language)
         }
     }
-}
-
-/// A number for a person, with commas between thousands.
-pub(super) fn grouped(number: u64) -> String {
-    grouped_with(number, ',')
-}
-
-/// A number of things for a person.
-pub(super) fn number_of(count: u64, unit: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{} {unit}{end}", grouped(count))
-}
-
-/// A number for a person, with this character between thousands.
-pub(super) fn grouped_with(number: u64, separator: char) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(separator);
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// A moment to the minute, in UTC.
-pub(super) fn minute(moment: Timestamp) -> String {
-    let text = moment.to_string();
-    let minute = text.get(..16).unwrap_or(&text);
-    format!("{} UTC", minute.replace('T', " "))
 }
 
 /// A page for visitors has no script at all.
@@ -193,7 +232,7 @@ const OWN_POLICY: HeaderValue = HeaderValue::from_static(
 /// A page for visitors.
 pub(super) fn public_page(status: StatusCode, page: &impl Template) -> Result<Response, ApiError> {
     let mut response = rendered(status, page, PUBLIC_POLICY)?;
-    let vary = HeaderValue::from_static("Accept, Accept-Language");
+    let vary = HeaderValue::from_static("Accept, Accept-Language, Cookie");
     response.headers_mut().insert(VARY, vary);
     Ok(response)
 }
@@ -266,21 +305,14 @@ pub(super) fn see_other(path: &str) -> Response {
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_have_commas_between_them() {
-        for (number, shown) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(grouped(number), shown);
-        }
-        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
-        assert_eq!(grouped_with(12_891, '.'), "12.891");
-    }
+/// `303 See Other`, to an address of another service, which answers by leading back.
+pub(super) fn see_other_site(url: &str) -> Result<Response, ApiError> {
+    let location =
+        HeaderValue::from_str(url).map_err(|error| ApiError::internal(&error.to_string()))?;
+    let headers = [
+        (LOCATION, location),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    ];
+    Ok((StatusCode::SEE_OTHER, headers).into_response())
 }

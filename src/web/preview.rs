@@ -12,9 +12,10 @@ use icu_properties::props::Script;
 use url::{Host, Url};
 
 use super::error_pages::PageWish;
-use super::page::{Frame, Site, grouped_with, minute, public_page};
+use super::page::{Frame, Site, public_page};
 use super::removed::removed_page;
 use crate::abuse::Abuse;
+use crate::domain::Zone;
 use crate::http::{ApiError, ClientAddress, PathCode, with_clicks_as_of};
 use crate::links::{LinkPreview, LinkService, ShownLeads};
 
@@ -28,11 +29,13 @@ struct PreviewPage<'a> {
     asked_code: String,
     /// Of a link of another host, the service's own address.
     service: &'a str,
-    clicks: String,
+    /// Nothing where statistics are not public.
+    clicks: Option<String>,
     /// The moment of the click counts, if they are not exact.
     as_of: Option<String>,
-    /// The date on which the link was made.
+    /// The date on which the link was made, for programs and for people.
     made: String,
+    made_on: String,
     /// The name of its title.
     title: &'static str,
     /// The name of a text, if no target is shown.
@@ -142,6 +145,7 @@ pub(super) async fn preview(
     };
     let page = PreviewPage {
         made: made_at.date(),
+        made_on: wish.language().date(made_at, &Zone::UTC),
         frame: Frame::public(&site, wish.language()),
         short_url: site.short_url(&code),
         // Another host has no pages for reports.
@@ -152,8 +156,10 @@ pub(super) async fn preview(
         },
         code: code.in_path().into_owned(),
         asked_code,
-        clicks: grouped_with(clicks, wish.language().thousands()),
-        as_of: as_of.map(minute),
+        clicks: links
+            .stats_are_public()
+            .then(|| wish.language().number(clicks)),
+        as_of: as_of.map(|moment| wish.language().minute(moment)),
         title,
         text,
         target,

@@ -1,6 +1,7 @@
 //! A visitor reports a link: a form without a script, which the limits of `POST /report` bound.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use askama::Template;
 use axum::extract::State;
@@ -10,11 +11,13 @@ use serde::Deserialize;
 
 use super::error_pages::PageWish;
 use super::form::Form;
+use super::language::Language;
 use super::page::{Frame, Site, public_page, see_other};
 use super::session;
-use crate::domain::{Reason, ShortCode};
+use crate::domain::{EmailAddress, Reason, ShortCode};
 use crate::http::{ApiError, ClientAddress, PathCode, QueryOf};
-use crate::links::LinkService;
+use crate::links::{LinkService, ReportLetter};
+use crate::mail::{Mail, Mailer};
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -38,6 +41,42 @@ struct ReportedPage<'a> {
 #[serde(default)]
 pub(super) struct Sent {
     sent: String,
+}
+
+/// Between two mails of reports: the page of reports has all of them, and no stranger can flood the operator.
+const BETWEEN_MAILS: Duration = Duration::from_mins(10);
+
+/// Mails reports to the contact of the service, if that is an e-mail address; in English, as the operator's language is unknown.
+#[must_use]
+pub fn report_letter(site: Site, mailer: Mailer) -> Option<ReportLetter> {
+    let contact = site.contact()?.strip_prefix("mailto:")?;
+    let to = EmailAddress::parse(contact.to_owned()).ok()?;
+    let last: Mutex<Option<Instant>> = Mutex::new(None);
+    Some(Box::new(move |code, reason| {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| last.elapsed() < BETWEEN_MAILS) {
+            return;
+        }
+        *last = Some(Instant::now());
+        let language = Language::ENGLISH;
+        let (link, page) = (
+            site.short_url(code),
+            format!("{}/app/admin/reports", site.base_url()),
+        );
+        let values = [
+            ("site", site.name()),
+            ("link", &link),
+            ("reason", reason.as_str()),
+            ("url", &page),
+        ];
+        let text = ["mail_report_what", "mail_report_where"];
+        let text = text.map(|name| language.with(name, &values));
+        mailer.send(Mail {
+            to: to.clone(),
+            subject: language.with("mail_report_subject", &values),
+            text: text.join("\r\n\r\n"),
+        });
+    }))
 }
 
 /// The form, or the thanks for a report.

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use serde::Deserialize;
 
 use super::form::moment;
+use super::language::Language;
+use super::rule_words;
 use crate::domain::agent_words::{BROWSERS, DEVICES, SYSTEMS};
 use crate::domain::rules::{AgentFacts, KnownVisitor, VisitorSource};
 use crate::domain::{Rules, TargetUrl, Timestamp};
@@ -85,6 +87,7 @@ impl Trial {
     /// 422 for an invalid moment.
     pub(super) fn outcome(
         &self,
+        language: Language,
         rules: Option<&Rules>,
         target: &TargetUrl,
         now: Timestamp,
@@ -96,7 +99,7 @@ impl Trial {
         let rule = met.and_then(|(rules, place)| Some((place, rules.as_slice().get(place)?)));
         Ok(match rule {
             None => (
-                "This visitor meets no rule, and is sent to the target:".to_owned(),
+                language.text("rules_meets_none").to_owned(),
                 target.as_str().to_owned(),
             ),
             Some((place, rule)) => {
@@ -105,8 +108,8 @@ impl Trial {
                     None => (place + 1).to_string(),
                 };
                 (
-                    format!("This visitor meets rule {name}, and is sent to:"),
-                    rule.leads.sentence(),
+                    language.with("rules_meets", &[("rule", &name)]),
+                    rule_words::leads(language, &rule.leads),
                 )
             }
         })

@@ -9,18 +9,17 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::edit_link::link_of;
 use super::form::Form;
 use super::page::{Frame, Site, own_page, see_other};
 use super::rule_form::RuleForm;
 use super::rule_trial::Trial;
+use super::rule_words;
 use super::session::SignedIn;
 use crate::domain::agent_words::{BROWSERS, SYSTEMS};
-use crate::domain::{FieldEdit, Link, LinkEdit, Rules, ShortCode};
+use crate::domain::{FieldEdit, Link, LinkEdit, Rules};
 use crate::http::{ApiError, ClientAddress, PathCode, QueryOf};
 use crate::links::{Expected, LinkService, Revision};
-
-/// What the page says of rules that another window or a program changed meanwhile.
-const CHANGED_MEANWHILE: &str = "The link was changed meanwhile, in another window or by a program. Check its rules below, and try again.";
 
 #[derive(Template)]
 #[template(path = "rules.html")]
@@ -49,6 +48,8 @@ struct RulesPage<'a> {
 /// A rule in the list.
 struct ShownRule {
     place: usize,
+    /// The same as a text.
+    number: String,
     name: String,
     whom: String,
     leads: String,
@@ -84,10 +85,11 @@ pub(super) async fn show(
     QueryOf(asked): QueryOf<Asked>,
     QueryOf(trial): QueryOf<Trial>,
 ) -> Result<Response, ApiError> {
-    let link = link(&links, &signed_in, code).await?;
+    let link = link_of(&links, &signed_in, code).await?;
+    let language = signed_in.owner().language;
     let mut shown = Shown::default();
     if !asked.saved.is_empty() {
-        shown.said = "Saved.";
+        shown.said = language.text("rules_saved");
     }
     let rules = link.properties.rules.as_ref();
     if let Some((place, rule)) =
@@ -97,7 +99,7 @@ pub(super) async fn show(
         shown.form = RuleForm::of(rule);
     }
     if !trial.is_asked.is_empty() {
-        match trial.outcome(rules, &link.properties.target, links.clock.now()) {
+        match trial.outcome(language, rules, &link.properties.target, links.clock.now()) {
             Ok(outcome) => shown.outcome = Some(outcome),
             Err(error) => {
                 shown.status = error.status();
@@ -118,7 +120,7 @@ pub(super) async fn change(
     form: Form,
 ) -> Result<Response, ApiError> {
     let checked = signed_in.check_session(&site, &form)?;
-    let link = link(&links, &signed_in, code).await?;
+    let link = link_of(&links, &signed_in, code).await?;
     let changed = async {
         checked?;
         let rules = changed(link.properties.rules.as_ref(), &form)?;
@@ -134,6 +136,7 @@ pub(super) async fn change(
             .await?;
         edited.ok_or_else(ApiError::url_not_found)
     };
+    let language = signed_in.owner().language;
     match changed.await {
         Ok(_) => Ok(see_other(&format!(
             "/app/links/{}/rules?saved=1",
@@ -142,7 +145,7 @@ pub(super) async fn change(
         Err(error) if error.is_failure() => Err(error),
         Err(error) => {
             let fault = match error.status() {
-                StatusCode::PRECONDITION_FAILED => CHANGED_MEANWHILE.to_owned(),
+                StatusCode::PRECONDITION_FAILED => language.text("rules_changed").to_owned(),
                 _ => error.detail().to_owned(),
             };
             let shown = Shown {
@@ -158,16 +161,6 @@ pub(super) async fn change(
             page(&links, &site, &signed_in, &link, shown)
         }
     }
-}
-
-async fn link(
-    links: &LinkService,
-    signed_in: &SignedIn,
-    code: Option<ShortCode>,
-) -> Result<Link, ApiError> {
-    let code = code.ok_or_else(ApiError::url_not_found)?;
-    let shown = links.show(signed_in.principal, &code).await?;
-    Ok(shown.ok_or_else(ApiError::url_not_found)?.link)
 }
 
 /// The place of a rule by its number.
@@ -212,17 +205,19 @@ fn page(
     link: &Link,
     shown: Shown,
 ) -> Result<Response, ApiError> {
+    let language = signed_in.owner().language;
     let rules = link.properties.rules.as_ref();
     let rules = rules.map(Rules::as_slice).unwrap_or_default();
     let row = |(at, rule): (usize, &crate::domain::rules::Rule)| ShownRule {
         place: at + 1,
+        number: (at + 1).to_string(),
         name: rule
             .name
             .as_ref()
             .map(|name| name.as_str().to_owned())
             .unwrap_or_default(),
-        whom: rule.whom(),
-        leads: rule.leads.sentence(),
+        whom: rule_words::whom(language, rule),
+        leads: rule_words::leads(language, &rule.leads),
         is_last: at + 1 == rules.len(),
     };
     let page = RulesPage {

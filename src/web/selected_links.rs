@@ -3,10 +3,11 @@
 use futures_util::future::{join_all, try_join_all};
 
 use super::form::Form;
-use crate::domain::{LinkEdit, Principal, ShortCode, TagEdit, Tags};
+use super::session::SignedIn;
+use crate::domain::{GroupRole, LinkEdit, Principal, ShortCode, TagEdit, Tags, UserId};
 use crate::http::ApiError;
 use crate::http::paths::parse_placed_code;
-use crate::links::{Expected, LinkError, LinkService};
+use crate::links::{Expected, LinkError, LinkService, Mover};
 
 /// The most links that are changed together: the links of a page.
 const MAX_SELECTED: usize = 100;
@@ -18,48 +19,121 @@ pub(super) const AT_ONCE: usize = 10;
 pub(super) const PARTLY: &str = "partly";
 
 /// What is done to the selected links.
-enum Action {
+pub(super) enum Action {
     Delete,
     Edit(Box<LinkEdit>),
+    /// To another account, for which the person acts, too.
+    Move {
+        person: UserId,
+        to: Principal,
+    },
+}
+
+/// What came of it.
+pub(super) struct Acted {
+    /// How many links were changed.
+    pub(super) changed: u64,
+    /// Why the others were not.
+    pub(super) failure: Option<LinkError>,
+}
+
+impl Action {
+    /// The action with this word, and the word for what is done.
+    pub(super) fn of(
+        word: &str,
+        form: &Form,
+        signed_in: &SignedIn,
+    ) -> Result<(Self, &'static str), ApiError> {
+        Ok(match word {
+            "move" => (moved(form.get("to"), signed_in)?, "moved"),
+            "delete" => (Self::Delete, "deleted"),
+            "pause" => (Self::Edit(switch(false).into()), "paused"),
+            "resume" => (Self::Edit(switch(true).into()), "resumed"),
+            "tag" => (Self::Edit(tag(form, TagEdit::Add)?.into()), "tagged"),
+            "untag" => (Self::Edit(tag(form, TagEdit::Remove)?.into()), "untagged"),
+            _ => {
+                let detail = "action: must be delete, move, pause, resume, tag or untag";
+                return Err(ApiError::invalid(detail));
+            }
+        })
+    }
+
+    /// Does it to each link. A change that any of them refuses is refused before a link is changed.
+    pub(super) async fn act_on(
+        &self,
+        links: &LinkService,
+        owner: Principal,
+        address: &str,
+        codes: &[ShortCode],
+    ) -> Result<Acted, ApiError> {
+        if let Self::Edit(edit) = self {
+            for codes in codes.chunks(AT_ONCE) {
+                try_join_all(codes.iter().map(|code| check(links, owner, code, edit))).await?;
+            }
+        }
+        let mut acted = Acted {
+            changed: 0,
+            failure: None,
+        };
+        for codes in codes.chunks(AT_ONCE) {
+            let made = codes
+                .iter()
+                .map(|code| act(links, owner, address, code, self));
+            for made in join_all(made).await {
+                match made {
+                    Ok(changed) => acted.changed += u64::from(changed),
+                    Err(error) => acted.failure = Some(error),
+                }
+            }
+            if acted.failure.is_some() {
+                break;
+            }
+        }
+        Ok(acted)
+    }
 }
 
 /// Does to each selected link what the form says, and returns the word for it. Once a link is changed, this does not fail.
 pub(super) async fn act_on_all(
     links: &LinkService,
-    owner: Principal,
+    signed_in: &SignedIn,
     address: &str,
     form: &Form,
 ) -> Result<&'static str, ApiError> {
-    let codes: Vec<&str> = form.all("code").collect();
+    // The menu of a link names it itself, whatever is selected.
+    let one = ["pause", "resume"].map(|word| (word, form.get(word)));
+    let one = one.into_iter().find(|(_, code)| !code.is_empty());
+    let (word, codes) = match one {
+        Some((word, code)) => (word, vec![code]),
+        None => (form.get("action"), form.all("code").collect()),
+    };
     check_number(codes.len())?;
     if codes.is_empty() {
         return Ok("none");
     }
-    let (action, done) = match form.get("action") {
-        "delete" => (Action::Delete, "deleted"),
-        "pause" => (Action::Edit(pause().into()), "paused"),
-        "tag" => (Action::Edit(tag(form, TagEdit::Add)?.into()), "tagged"),
-        "untag" => (Action::Edit(tag(form, TagEdit::Remove)?.into()), "untagged"),
-        _ => {
-            let detail = "action: must be delete, pause, tag or untag";
-            return Err(ApiError::invalid(detail));
-        }
-    };
+    let (action, done) = Action::of(word, form, signed_in)?;
+    let owner = signed_in.principal;
     let codes: Vec<_> = codes.into_iter().filter_map(parse_placed_code).collect();
-    // A change that any link refuses is refused before a link is changed.
-    if let Action::Edit(edit) = &action {
-        for codes in codes.chunks(AT_ONCE) {
-            try_join_all(codes.iter().map(|code| check(links, owner, code, edit))).await?;
-        }
+    let acted = action.act_on(links, owner, address, &codes).await?;
+    match acted.failure {
+        None => Ok(done),
+        Some(_) if acted.changed > 0 => Ok(PARTLY),
+        Some(error) => Err(error.into()),
     }
-    let (mut is_changed, mut failure) = (false, None);
+}
+
+/// Brings links back from the bin. Returns how many came back, and why another one did not.
+pub(super) async fn restore(
+    links: &LinkService,
+    owner: Principal,
+    codes: &[ShortCode],
+) -> (u64, Option<LinkError>) {
+    let (mut restored, mut failure) = (0, None);
     for codes in codes.chunks(AT_ONCE) {
-        let made = codes
-            .iter()
-            .map(|code| act(links, owner, address, code, &action));
-        for made in join_all(made).await {
-            match made {
-                Ok(changed) => is_changed |= changed,
+        let each = codes.iter().map(|code| links.restore(owner, code));
+        for outcome in join_all(each).await {
+            match outcome {
+                Ok(link) => restored += u64::from(link.is_some()),
                 Err(error) => failure = Some(error),
             }
         }
@@ -67,11 +141,7 @@ pub(super) async fn act_on_all(
             break;
         }
     }
-    match failure {
-        None => Ok(done),
-        Some(_) if is_changed => Ok(PARTLY),
-        Some(error) => Err(error.into()),
-    }
+    (restored, failure)
 }
 
 /// Refuses a form with more links than a page has.
@@ -83,9 +153,33 @@ pub(super) fn check_number(links: usize) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn pause() -> LinkEdit {
+/// To the account itself, or to a group in which it is at least an editor.
+fn moved(to: &str, signed_in: &SignedIn) -> Result<Action, ApiError> {
+    let person = signed_in.person;
+    let to = match to {
+        "" | "me" => person,
+        number => {
+            let mut groups = signed_in.acting.groups.iter();
+            let group = groups.find(|group| group.id.0.to_string() == number);
+            let group = group.ok_or_else(ApiError::group_not_found)?;
+            if group.role < GroupRole::Editor {
+                return Err(ApiError::role_too_small(group.role, GroupRole::Editor));
+            }
+            Principal {
+                user: group.id,
+                ..person
+            }
+        }
+    };
+    Ok(Action::Move {
+        person: person.user,
+        to,
+    })
+}
+
+fn switch(is_active: bool) -> LinkEdit {
     LinkEdit {
-        is_active: Some(false),
+        is_active: Some(is_active),
         ..LinkEdit::default()
     }
 }
@@ -129,6 +223,14 @@ async fn act(
 ) -> Result<bool, LinkError> {
     match action {
         Action::Delete => links.delete(owner, code, &Expected::Any).await,
+        Action::Move { person, to } => {
+            let mover = Mover {
+                person: *person,
+                to: *to,
+                address,
+            };
+            links.is_moved(owner, code, &Expected::Any, &mover).await
+        }
         Action::Edit(edit) => {
             let edited = links
                 .edit(owner, code, edit, &Expected::Any, address)

@@ -3,30 +3,57 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts};
-use axum::http::header::{COOKIE, HeaderValue, REFERER, SET_COOKIE, USER_AGENT};
+use axum::http::header::{HeaderValue, REFERER, SET_COOKIE, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::response::{IntoResponse, Response};
 
+use super::acting::Acting;
+use super::asked_by::AskedBy;
+use super::browser_name::browser_name;
+pub(super) use super::cookies::cookie;
 use super::csrf;
 use super::form::Form;
+use super::language::{COOKIE as LANGUAGE_COOKIE, Language};
 use super::opened_at::opened_elsewhere;
 use super::own_path::{self, own_path};
 use super::page::{Owner, Site, see_other};
-use crate::accounts::{AccountError, Accounts, SESSION_LIFETIME, random_text};
-use crate::domain::{Principal, User};
+use crate::accounts::{AccountError, Accounts, Arrival, SESSION_LIFETIME, random_text};
+use crate::domain::{Principal, Timestamp, User};
 use crate::http::{Admitted, ApiError};
+use crate::store::SessionBy;
+
+/// Where an account sets its second factor up.
+pub(super) const TWO_FACTORS: &str = "/app/account/two-factors";
+
+/// Seconds of a year.
+const YEAR: u64 = 365 * 24 * 60 * 60;
 
 /// The account that is signed in. Without one a page leads to the form for signing in, and back.
 pub(super) struct SignedIn {
     /// The database's own number of the session.
     pub(super) id: i64,
+    /// The account itself.
+    pub(super) person: Principal,
+    /// Whose links the pages show: those of the account, or of the group for which it acts.
     pub(super) principal: Principal,
     pub(super) user: User,
+    /// For whom it acts.
+    pub(super) acting: Acting,
     /// Whether the account administers the service.
     is_admin: bool,
+    /// Whether the identity provider began the session.
+    pub(super) is_of_provider: bool,
+    /// Whether more than a password began it.
+    pub(super) is_strong: bool,
+    /// When the session began.
+    pub(super) began_at: Timestamp,
+    /// The tag of the language that the account chose; empty: the browser's.
+    pub(super) chosen_language: String,
+    language: Language,
     cookie: String,
     csrf: String,
+    own_csrf: String,
     headers: HeaderMap,
 }
 
@@ -35,7 +62,10 @@ impl SignedIn {
     pub(super) fn owner(&self) -> Owner<'_> {
         Owner {
             csrf: &self.csrf,
+            own_csrf: &self.own_csrf,
+            language: self.language,
             is_admin: self.is_admin,
+            acting: &self.acting,
         }
     }
 
@@ -51,6 +81,16 @@ impl SignedIn {
 
     /// Refuses a form that no page of this session sent.
     pub(super) fn check(&self, site: &Site, form: &Form) -> Result<(), ApiError> {
+        check(
+            site,
+            &self.headers,
+            &self.acting.form_key(&self.cookie),
+            form,
+        )
+    }
+
+    /// The same of a form that is about the session itself, for whomever it acts meanwhile.
+    pub(super) fn check_own(&self, site: &Site, form: &Form) -> Result<(), ApiError> {
         check(site, &self.headers, &self.cookie, form)
     }
 
@@ -86,7 +126,28 @@ pub(super) fn check(
     })
 }
 
+/// The account that is signed in, also if it needs a second factor that it has not set up yet: for the pages that lead there.
+pub(super) struct PartlySignedIn(pub(super) SignedIn);
+
 impl<S> FromRequestParts<S> for SignedIn
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+    Site: FromRef<S>,
+{
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let PartlySignedIn(signed_in) = PartlySignedIn::from_request_parts(parts, state).await?;
+        let rule = Arc::<Accounts>::from_ref(state).two_factor_rule();
+        if !signed_in.is_strong && rule.binds(signed_in.is_admin) {
+            return Err(see_other(TWO_FACTORS));
+        }
+        Ok(signed_in)
+    }
+}
+
+impl<S> FromRequestParts<S> for PartlySignedIn
 where
     S: Sync,
     Arc<Accounts>: FromRef<S>,
@@ -122,15 +183,32 @@ where
             let belongs = admitted.belongs_to(session.principal.user);
             belongs.map_err(IntoResponse::into_response)?;
         }
-        Ok(Self {
+        let acting = Acting::of(&accounts, &session).await;
+        let acting = acting.map_err(|error| ApiError::from(error).into_response())?;
+        let permitted = acting.permits(&parts.method, parts.uri.path());
+        permitted.map_err(IntoResponse::into_response)?;
+        let signed_in = SignedIn {
             id: session.id,
-            principal: session.principal,
+            person: session.principal,
+            principal: acting.principal(session.principal),
             user: session.user,
             is_admin: session.is_admin,
-            csrf: csrf::token(&cookie),
+            is_of_provider: session.by.is_provider(),
+            is_strong: session.by.is_strong(),
+            began_at: session.created_at,
+            language: Language::tagged(&session.language)
+                .unwrap_or_else(|| Language::of_headers(&parts.headers)),
+            chosen_language: session.language,
+            csrf: csrf::token(&acting.form_key(&cookie)),
+            own_csrf: csrf::token(&cookie),
+            acting,
             cookie,
             headers: parts.headers.clone(),
-        })
+        };
+        if let Some(asked_by) = parts.extensions.get::<AskedBy>() {
+            asked_by.set(signed_in.owner());
+        }
+        Ok(Self(signed_in))
     }
 }
 
@@ -164,6 +242,18 @@ fn session_name(site: &Site) -> &'static str {
     }
 }
 
+/// Whether a browser sent the cookie of a session, which may have ended.
+pub(super) fn has_cookie(site: &Site, headers: &HeaderMap) -> bool {
+    cookie(headers, session_name(site)).is_some_and(|cookie| !cookie.is_empty())
+}
+
+/// Has the pages before signing in, and the pages for visitors, in the language that the account chose; without a tag as the browser
+/// wishes.
+pub(super) fn remember_language(response: &mut Response, site: &Site, tag: &str) {
+    let seconds = if tag.is_empty() { 0 } else { YEAR };
+    set_cookie(response, site, LANGUAGE_COOKIE, tag, Some(seconds));
+}
+
 /// The cookie of forms before there is a session.
 pub(super) fn form_name(site: &Site) -> &'static str {
     if site.is_https() {
@@ -183,23 +273,6 @@ pub(super) fn form_token(
     }
     let cookie = random_text().map_err(|error| ApiError::internal(&error.to_string()))?;
     Ok((csrf::token(&cookie), Some(cookie)))
-}
-
-/// The value of a cookie that the browser sent.
-pub(super) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
-    let values = headers.get_all(COOKIE).iter();
-    let mut pairs = values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'));
-    let of_name = |pair: &str| {
-        Some(
-            pair.trim()
-                .strip_prefix(name)?
-                .strip_prefix('=')?
-                .to_owned(),
-        )
-    };
-    pairs.find_map(of_name)
 }
 
 /// Sets a cookie; `seconds` 0 removes it, and without them it ends with the browser.
@@ -225,18 +298,57 @@ pub(super) async fn begin(
     site: &Site,
     headers: &HeaderMap,
     principal: Principal,
+    by: SessionBy<'_>,
     next: &str,
 ) -> Result<Response, ApiError> {
+    let mut response = see_other(&own_path(next));
+    begin_with(accounts, site, headers, principal, by, &mut response).await?;
+    Ok(response)
+}
+
+/// The same of a person whom the identity provider has signed in.
+pub(super) async fn begin_by_provider(
+    accounts: &Accounts,
+    site: &Site,
+    headers: &HeaderMap,
+    arrival: &Arrival,
+) -> Result<Response, ApiError> {
+    let by = SessionBy::Provider(&arrival.session);
+    begin(
+        accounts,
+        site,
+        headers,
+        arrival.principal,
+        by,
+        &arrival.next,
+    )
+    .await
+}
+
+/// Begins a session with any response.
+pub(super) async fn begin_with(
+    accounts: &Accounts,
+    site: &Site,
+    headers: &HeaderMap,
+    principal: Principal,
+    by: SessionBy<'_>,
+    response: &mut Response,
+) -> Result<(), ApiError> {
     let agent = headers
         .get(USER_AGENT)
         .and_then(|agent| agent.to_str().ok());
     let agent = browser_name(agent.unwrap_or_default());
-    let cookie = accounts.begin_session(principal, &agent).await?;
-    let mut response = see_other(&own_path(next));
+    let cookie = accounts.begin_session(principal, &agent, by).await?;
+    // The session has begun, so a failure to read it is no failure to sign in.
+    if let Ok(Some(session)) = accounts.session(&cookie).await
+        && (!session.language.is_empty() || self::cookie(headers, LANGUAGE_COOKIE).is_some())
+    {
+        remember_language(response, site, &session.language);
+    }
     let seconds = Some(SESSION_LIFETIME.as_secs());
-    set_cookie(&mut response, site, session_name(site), &cookie, seconds);
-    set_cookie(&mut response, site, form_name(site), "", Some(0));
-    Ok(response)
+    set_cookie(response, site, session_name(site), &cookie, seconds);
+    set_cookie(response, site, form_name(site), "", Some(0));
+    Ok(())
 }
 
 /// Ends the previous session of the browser, so that a user who signs in again leaves no session behind. If that fails, it
@@ -265,7 +377,12 @@ pub(super) async fn end_former(
 
 /// Leads to the form, without the cookie. The browser forgets what scripts kept of the owner's searches and forms.
 pub(super) fn ended(site: &Site) -> Response {
-    let mut response = signed_out(site, "/app/login");
+    ended_at(site, "/app/login")
+}
+
+/// The same, and leads to another page.
+pub(super) fn ended_at(site: &Site, path: &str) -> Response {
+    let mut response = signed_out(site, path);
     let storage = HeaderValue::from_static("\"storage\"");
     response.headers_mut().insert("clear-site-data", storage);
     response
@@ -275,33 +392,6 @@ pub(super) fn ended(site: &Site) -> Response {
 pub(super) fn signed_out(site: &Site, path: &str) -> Response {
     let mut response = see_other(path);
     set_cookie(&mut response, site, session_name(site), "", Some(0));
+    remember_language(&mut response, site, "");
     response
-}
-
-/// What a browser is called in the list of sessions: no more of its own description is kept.
-fn browser_name(agent: &str) -> String {
-    let first = |names: &[(&str, &'static str)]| {
-        let mut names = names.iter();
-        names.find_map(|(word, name)| agent.contains(word).then_some(*name))
-    };
-    let browser = first(&[
-        ("Firefox/", "Firefox"),
-        ("Edg/", "Edge"),
-        ("OPR/", "Opera"),
-        ("Chrome/", "Chrome"),
-        ("Safari/", "Safari"),
-    ]);
-    let system = first(&[
-        ("Android", "Android"),
-        ("iPhone", "iPhone"),
-        ("iPad", "iPad"),
-        ("Windows", "Windows"),
-        ("Mac OS", "macOS"),
-        ("Linux", "Linux"),
-    ]);
-    match (browser, system) {
-        (Some(browser), Some(system)) => format!("{browser} on {system}"),
-        (Some(name), None) | (None, Some(name)) => name.to_owned(),
-        (None, None) => "Another browser".to_owned(),
-    }
 }

@@ -57,7 +57,7 @@ pub(super) async fn share_x(
     let made = async {
         let name =
             KeyName::parse("ShareX").map_err(|error| ApiError::invalid(error.to_string()))?;
-        let owner = signed_in.principal;
+        let owner = signed_in.person;
         let key = accounts.create_key(client.as_str(), owner, &name, Scope::Create, None);
         Ok::<_, ApiError>(key.await?.1)
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
 
@@ -12,11 +12,14 @@ use super::form::{Fault, Form};
 use super::language::Language;
 use super::opened_at::opened_elsewhere;
 use super::own_path::own_path;
-use super::page::{Frame, Site, own_page, refused_page, see_other};
-use super::session::{self, SignedIn};
-use crate::accounts::{AccountError, Accounts};
+use super::page::{Frame, Site, see_other};
+use super::public_form::form_page;
+use super::session::{self, PartlySignedIn, SignedIn};
+use super::sign_in_code;
+use crate::accounts::{AccountError, Accounts, SignIn};
 use crate::domain::{EmailAddress, Password, RegistrationRefused};
 use crate::http::{ApiError, Asking, ClientAddress, QueryOf};
+use crate::store::SessionBy;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -34,6 +37,23 @@ struct SignInPage<'a> {
 }
 
 impl SignInPage<'_> {
+    /// Which addresses may register.
+    fn email_at(&self, domains: impl std::fmt::Display) -> String {
+        let domains = domains.to_string();
+        self.frame
+            .language
+            .with("email_at", &[("domains", &domains)])
+    }
+
+    /// Another way in, which leads to the page that was asked for, too.
+    fn way(&self, path: &str) -> String {
+        if self.next == "/app" {
+            return path.to_owned();
+        }
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        format!("{path}?{}", query.append_pair("next", &self.next).finish())
+    }
+
     fn fault_of(&self, field: &str) -> Option<&str> {
         self.fault.as_ref()?.at(field)
     }
@@ -70,9 +90,14 @@ pub(super) async fn show(
 pub(super) async fn show_register(
     State(site): State<Site>,
     headers: HeaderMap,
+    QueryOf(query): QueryOf<SignInQuery>,
 ) -> Result<Response, ApiError> {
+    if !site.has_passwords() {
+        return Ok(see_other("/app/login"));
+    }
     let asked = SignInForm {
         is_new: true,
+        next: &query.next,
         ..SignInForm::default()
     };
     let is_closed = site.registration().is_closed();
@@ -91,36 +116,29 @@ struct SignInForm<'a> {
     done: &'a str,
 }
 
-/// The form; a browser without the form's cookie gets one.
 fn shown(
     site: &Site,
     headers: &HeaderMap,
     asked: &SignInForm<'_>,
     error: Option<&ApiError>,
 ) -> Result<Response, ApiError> {
-    let (csrf, cookie) = session::form_token(site, headers)?;
-    let page = SignInPage {
-        frame: Frame::public(site, Language::ENGLISH).with_form(headers),
+    let language = Language::of_headers(headers);
+    form_page(site, headers, error, |csrf| SignInPage {
+        frame: Frame::public(site, language).with_form(headers),
         csrf,
         is_new: asked.is_new,
         next: own_path(asked.next),
         has_ended: asked.has_ended,
         said: match asked.done {
-            "account" => "Your account is ready. Sign in to continue.",
-            "password" => "The password is changed. Sign in with the new password.",
+            "account" => language.text("account_ready"),
+            "password" => language.text("password_changed_sign_in"),
+            "late" => language.text("factor_late"),
+            "factors" => language.text("factors_changed_sign_in"),
             _ => "",
         },
         email: asked.email,
         fault: error.map(|error| Fault::of(error, &["email", "password"])),
-    };
-    let mut response = match error {
-        Some(error) => refused_page(error, &page)?,
-        None => own_page(StatusCode::OK, &page)?,
-    };
-    if let Some(cookie) = cookie {
-        session::set_cookie(&mut response, site, session::form_name(site), &cookie, None);
-    }
-    Ok(response)
+    })
 }
 
 pub(super) async fn log_in(
@@ -151,6 +169,9 @@ async fn signed_in(
     mut form: Form,
     is_new: bool,
 ) -> Result<Response, ApiError> {
+    if !site.has_passwords() {
+        return Err(ApiError::no_passwords());
+    }
     let cookie = session::cookie(headers, session::form_name(site)).unwrap_or_default();
     if let Err(error) = session::check(site, headers, &cookie, &form) {
         if opened_elsewhere(site.base_url(), headers).is_none() {
@@ -168,19 +189,21 @@ async fn signed_in(
     let entered = async {
         let invalid = |error: &dyn std::fmt::Display| ApiError::invalid(error.to_string());
         let email = EmailAddress::parse(email.clone()).map_err(|error| invalid(&error))?;
-        let token = if is_new {
+        Ok::<_, ApiError>(if is_new {
             let password = Password::parse(password)
                 .map_err(|error| ApiError::invalid(format!("password: {error}")))?;
-            accounts.register(&client, &email, password).await?
+            SignIn::Done(accounts.sign_up(&client, &email, password).await?)
         } else {
             let password = Password::at_log_in(password);
-            accounts.log_in(&client, &email, password).await?
-        };
-        Ok::<_, ApiError>(accounts.principal_of(&token)?)
+            let next = own_path(form.get("next"));
+            accounts.sign_in(&client, &email, password, &next).await?
+        })
     };
     match entered.await {
-        Ok(principal) => {
-            let begun = session::begin(accounts, site, headers, principal, form.get("next")).await;
+        Ok(SignIn::NeedsCode(sealed)) => Ok(sign_in_code::asked(site, &sealed)),
+        Ok(SignIn::Done(principal)) => {
+            let (by, next) = (SessionBy::Password, form.get("next"));
+            let begun = session::begin(accounts, site, headers, principal, by, next).await;
             match begun {
                 Ok(response) => {
                     let address = client.address();
@@ -210,13 +233,17 @@ async fn signed_in(
 pub(super) async fn log_out(
     State(accounts): State<Arc<Accounts>>,
     State(site): State<Site>,
-    signed_in: SignedIn,
+    PartlySignedIn(signed_in): PartlySignedIn,
     client: ClientAddress,
     form: Form,
 ) -> Result<Response, ApiError> {
-    signed_in.check(&site, &form)?;
+    signed_in.check_own(&site, &form)?;
     accounts
-        .end_session(client.as_str(), signed_in.principal, signed_in.id)
+        .end_session(client.as_str(), signed_in.person, signed_in.id)
         .await?;
-    Ok(session::ended(&site))
+    Ok(if signed_in.is_of_provider {
+        session::ended_at(&site, "/app/oidc/logout")
+    } else {
+        session::ended(&site)
+    })
 }

@@ -8,12 +8,15 @@ use axum::response::{IntoResponse, Response};
 
 use super::error_pages::PageWish;
 use super::page::{Frame, Site, public_page};
+use super::session;
 use crate::http::ApiError;
 
 #[derive(Template)]
 #[template(path = "start.html")]
 struct StartPage<'a> {
     frame: Frame<'a>,
+    /// Whether the browser has a session; if it ended meanwhile, its page leads to signing in.
+    has_session: bool,
 }
 
 pub(super) async fn start(
@@ -32,5 +35,6 @@ pub(super) async fn start(
         return Ok((StatusCode::FOUND, headers).into_response());
     }
     let frame = Frame::public(&site, wish.language());
-    public_page(StatusCode::OK, &StartPage { frame })
+    let has_session = session::has_cookie(&site, &headers);
+    public_page(StatusCode::OK, &StartPage { frame, has_session })
 }

@@ -10,10 +10,9 @@ use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
 use super::form::Form;
+use super::language::Language;
 use super::link_list::Tag;
-use super::page::{
-    Frame, Site, grouped, minute, number_of, own_page_as_of, refused_page, see_other,
-};
+use super::page::{Frame, Site, own_page_as_of, refused_page, see_other};
 use super::questions::{Question, asked};
 use super::session::SignedIn;
 use crate::clicks::counts::AsOf;
@@ -49,6 +48,11 @@ struct TagRow {
     delete: String,
     links: String,
     clicks: String,
+    /// What its parts are called.
+    clicks_of: String,
+    new_name_of: String,
+    rename: String,
+    delete_named: String,
 }
 
 /// A new name that was refused.
@@ -74,13 +78,19 @@ impl TagsPage<'_> {
 
 impl TagRow {
     /// A tag on the page that begins at a cursor.
-    fn of(totals: &TagTotals, cursor: &str) -> Self {
+    fn of(totals: &TagTotals, cursor: &str, language: Language) -> Self {
+        let tag = ("tag", totals.tag.as_str());
+        let clicks = language.count("clicks", totals.clicks);
         let query = [("tag", totals.tag.as_str()), ("cursor", cursor)];
         Self {
             tag: Tag::of(&totals.tag),
             delete: path("/delete", &query),
-            links: number_of(totals.links, "link"),
-            clicks: number_of(totals.clicks, "click"),
+            links: language.count("tools_links", totals.links),
+            clicks_of: language.with("tags_clicks_of", &[("clicks", &clicks), tag]),
+            clicks,
+            new_name_of: language.with("tags_new_name", &[tag]),
+            rename: language.with("tags_rename_named", &[tag]),
+            delete_named: language.with("tags_delete_named", &[tag]),
         }
     }
 }
@@ -103,13 +113,12 @@ pub(super) async fn show(
     signed_in: SignedIn,
     QueryOf(query): QueryOf<TagsQuery>,
 ) -> Result<Response, ApiError> {
+    let language = signed_in.owner().language;
     let said = match query.done.as_str() {
-        "renamed" => "Renamed.",
-        "deleted" => "Deleted: no link has this tag any more.",
-        "partly" => {
-            "Many links have this tag, and only some of them are changed. Do the same again to change the others."
-        }
-        "none" => "No link has this tag.",
+        "renamed" => language.text("tags_renamed"),
+        "deleted" => language.text("tags_deleted"),
+        "partly" => language.text("tags_partly"),
+        "none" => language.text("tags_none"),
         _ => "",
     };
     page(&links, &site, &signed_in, &query.cursor, said, None).await
@@ -136,11 +145,11 @@ async fn page(
         csrf: signed_in.owner().csrf,
         said,
         rows: (value.tags.iter())
-            .map(|tag| TagRow::of(tag, cursor))
+            .map(|tag| TagRow::of(tag, cursor, signed_in.owner().language))
             .collect(),
         is_first: listing.after.is_none(),
         next: value.next.map(|last| path("", &[("cursor", &last)])),
-        as_of: as_of.map(minute),
+        as_of: as_of.map(|moment| signed_in.owner().language.minute(moment)),
         cursor,
         fault,
     };
@@ -222,17 +231,20 @@ pub(super) async fn ask(
     let Some(AsOf { value, as_of }) = found else {
         return Ok(see_other(&back(&query.cursor, "none")));
     };
-    let links = match value.links {
-        1 => "1 link".to_owned(),
-        links => format!("all {} links", grouped(links)),
+    let language = signed_in.owner().language;
+    let counted = language.count("tools_links", value.links);
+    let values = [("tag", value.tag.as_str()), ("links", &counted)];
+    let title = match value.links {
+        1 => language.with("tags_question_single", &values),
+        _ => language.with("tags_question_all", &values),
     };
     let question = Question {
-        title: format!("Take the tag {} off {links}?", value.tag),
-        text: "The links themselves stay, with their clicks.".to_owned(),
+        title,
+        text: language.text("tags_what").to_owned(),
         action: format!("{PATH}/delete"),
         fields: vec![("tag", value.tag), ("cursor", query.cursor.clone())],
-        yes: "Delete the tag",
-        no: "Cancel",
+        yes: language.text("tags_delete_yes"),
+        no: language.text("tools_cancel"),
         back: back(&query.cursor, ""),
         as_of,
         ..Question::default()

@@ -6,16 +6,17 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use futures_util::future::join_all;
 use serde::Deserialize;
 
+use super::every_link::restore_every;
 use super::form::Form;
+use super::language::Language;
 use super::link_list::{ListQuery, PER_PAGE};
-use super::page::{Frame, Site, grouped, minute, own_page_as_of, see_other};
+use super::page::{Frame, Site, own_page_as_of, see_other};
 use super::questions::{Question, asked};
-use super::selected_links::{AT_ONCE, PARTLY, check_number};
+use super::selected_links::{self, PARTLY, check_number};
 use super::session::SignedIn;
-use crate::domain::{LinkOrder, Title};
+use crate::domain::{LinkOrder, Title, Zone};
 use crate::http::paths::parse_placed_code;
 use crate::http::{ApiError, PathCode, QueryOf, cursor, parse_cursor};
 use crate::links::{LinkService, Trashed};
@@ -50,35 +51,54 @@ struct Row {
     title: String,
     target: String,
     clicks: String,
-    unit: &'static str,
-    deleted_at: String,
-    ends_at: String,
+    /// When it was deleted, and when it will be gone.
+    dates: String,
+    /// What its buttons do.
+    restore: String,
+    delete: String,
 }
 
 impl Row {
-    fn of(trashed: &Trashed, site: &Site) -> Self {
+    fn of(trashed: &Trashed, site: &Site, language: Language) -> Self {
         let (link, clicks) = (&trashed.counted.link, trashed.counted.clicks);
         let title = link.properties.title.as_ref();
+        let shown = site.shown_code(&link.code);
+        let code = [("code", shown.as_str())];
+        let utc = |moment| format!("{} UTC", language.moment(moment, &Zone::UTC));
+        let (at, end) = (utc(trashed.deleted_at), utc(trashed.ends_at));
         Self {
             code: link.code.in_path().into_owned(),
-            shown: site.shown_code(&link.code),
             title: title.map(Title::as_str).unwrap_or_default().to_owned(),
             target: link.properties.target.as_str().to_owned(),
-            clicks: grouped(clicks),
-            unit: if clicks == 1 { "click" } else { "clicks" },
-            deleted_at: minute(trashed.deleted_at),
-            ends_at: minute(trashed.ends_at),
+            clicks: language.count("clicks", clicks),
+            dates: language.with("trash_dates", &[("at", &at), ("end", &end)]),
+            restore: language.with("trash_restore_named", &code),
+            delete: language.with("trash_delete_named", &code),
+            shown,
         }
     }
 }
 
 impl TrashPage<'_> {
+    /// How long links are kept.
+    fn kept(&self) -> String {
+        let language = self.frame.language;
+        match self.days {
+            0 => language.text("trash_off").to_owned(),
+            days => {
+                let days = language.count("tools_days", days.into());
+                language.with("trash_kept", &[("days", &days)])
+            }
+        }
+    }
+
     fn done(&self) -> &'static str {
+        let language = self.frame.language;
         match self.query.done.as_str() {
-            "restored" => "Restored.",
-            "ended" => "Deleted for good.",
-            PARTLY => "Only some of the links were restored. Try again.",
-            "none" => "This link is no longer in the bin.",
+            "restored" => language.text("trash_restored"),
+            "ended" => language.text("trash_ended"),
+            PARTLY => language.text("trash_partly"),
+            "none" => language.text("trash_none"),
             _ => "",
         }
     }
@@ -100,11 +120,13 @@ pub(super) async fn show(
         csrf: signed_in.owner().csrf,
         query: &query,
         rows: (page.links())
-            .map(|trashed| Row::of(&trashed, &site))
+            .map(|trashed| Row::of(&trashed, &site, signed_in.owner().language))
             .collect(),
         next: next.map(|cursor| format!("/app/trash?cursor={cursor}")),
         days: links.trash_days,
-        as_of: page.as_of.map(minute),
+        as_of: page
+            .as_of
+            .map(|moment| signed_in.owner().language.minute(moment)),
     };
     own_page_as_of(StatusCode::OK, &shown, page.as_of)
 }
@@ -117,23 +139,12 @@ pub(super) async fn restore(
     form: Form,
 ) -> Result<Response, ApiError> {
     signed_in.check(&site, &form)?;
+    if form.has("since") {
+        return restore_every(&links, &signed_in, &form).await;
+    }
     let codes: Vec<_> = form.all("code").filter_map(parse_placed_code).collect();
     check_number(codes.len())?;
-    let (mut restored, mut failure) = (0_usize, None);
-    for codes in codes.chunks(AT_ONCE) {
-        let each = codes
-            .iter()
-            .map(|code| links.restore(signed_in.principal, code));
-        for outcome in join_all(each).await {
-            match outcome {
-                Ok(link) => restored += usize::from(link.is_some()),
-                Err(error) => failure = Some(error),
-            }
-        }
-        if failure.is_some() {
-            break;
-        }
-    }
+    let (restored, failure) = selected_links::restore(&links, signed_in.principal, &codes).await;
     let done = match failure {
         Some(error) if restored == 0 => return Err(error.into()),
         Some(_) => PARTLY,
@@ -153,13 +164,13 @@ pub(super) async fn ask_to_end(
     PathCode(code): PathCode,
 ) -> Result<Response, ApiError> {
     let code = code.ok_or_else(ApiError::url_not_found)?;
+    let language = signed_in.owner().language;
     let question = Question {
-        title: format!("Delete {} for good?", site.shown_code(&code)),
-        text: "Nothing brings the link back, and its clicks are deleted. Nobody else will get its code."
-            .to_owned(),
+        title: language.with("trash_question", &[("code", &site.shown_code(&code))]),
+        text: language.text("trash_what").to_owned(),
         action: format!("/app/trash/{}/delete", code.in_path()),
-        yes: "Delete for good",
-        no: "Cancel",
+        yes: language.text("trash_delete"),
+        no: language.text("tools_cancel"),
         back: "/app/trash".to_owned(),
         ..Question::default()
     };

@@ -5,17 +5,19 @@ use utoipa::ToSchema;
 
 use self::DocumentKind::{Bulk, Form, Object, Patch, Query, Table};
 #[cfg(test)]
+use super::link::OwnerSchema;
+#[cfg(test)]
 use super::link::ViewWord;
 use super::rules::RulesJson;
 #[cfg(test)]
 use super::rules_schema::RuleBody;
-use super::value::{Ignored, SecretText, Value, sentence};
+use super::value::{Ignored, OwnerWord, SecretText, Value, sentence};
 #[cfg(test)]
 use crate::domain::LinkStatus;
 use crate::domain::{
     Aliases, CustomCode, DomainId, FieldEdit, LinkEdit, LinkPassword, LinkProperties, LinkRequest,
-    MaxClicks, OwnHost, PasswordHash, PrivateNote, Rules, StartingClicks, TagEdit, Tags, TargetUrl,
-    Timestamp, Title,
+    MaxClicks, NewOwner, OwnHost, PasswordHash, PrivateNote, Rules, StartingClicks, TagEdit, Tags,
+    TargetUrl, Timestamp, Title,
 };
 
 /// Declares the fields: what each says, its kind and type, and the documents that have it.
@@ -118,6 +120,10 @@ link_fields! {
     /// Whether the link is followed. A new link is, unless this is `false`.
     #[schema(value_type = Option<bool>)]
     is_active: Flag(bool), &[Bulk, Form, Table, Patch];
+    /// The account or the group to which the link is moved: `me`, or the number of a group in which you are at least an editor. It needs a
+    /// log-in, and no other field beside it. Of an export; ignored.
+    #[schema(value_type = Option<OwnerSchema>)]
+    owner: Owner(OwnerWord), &[Bulk, Patch];
     /// Of an export: the code, if `custom_code` is missing.
     #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{1,64}$")]
     short_code: Text(String), &[Bulk];
@@ -275,6 +281,28 @@ impl LinkFields {
             may_have_ended: self.created_at.given().is_some(),
             new_password,
         })
+    }
+
+    /// To whom the link is to be moved, if this is asked for, and nothing else.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn new_owner(&self) -> Result<Option<NewOwner>, String> {
+        let owner = match self.owner {
+            FieldEdit::Keep => return Ok(None),
+            FieldEdit::Clear => return Err("owner: must not be null".to_owned()),
+            FieldEdit::Set(OwnerWord(owner)) => owner,
+        };
+        let rest = Self {
+            owner: FieldEdit::Keep,
+            ..self.clone()
+        };
+        if rest != Self::default() {
+            return Err(
+                "owner: must be the only field; send the others in another request".to_owned(),
+            );
+        }
+        Ok(Some(owner))
     }
 
     /// The change of a link that is asked for.

@@ -120,6 +120,10 @@ pub struct FullLinkBody {
     #[serde(default)]
     #[schema(required = true, example = "go.example.org")]
     pub domain: Option<String>,
+    /// The account or the group that it belongs to: `id` of `GET /auth/me`, or of one of `GET /groups`.
+    #[serde(default)]
+    #[schema(example = 1, minimum = 1)]
+    pub owner: i64,
 }
 
 impl FullLinkBody {
@@ -159,6 +163,7 @@ impl FullLinkBody {
             rules: RulesJson::of(properties.rules.as_ref()),
             aliases: properties.aliases.texts().map(str::to_owned).collect(),
             domain: None,
+            owner: link.owner.0,
         }
     }
 }
@@ -213,6 +218,7 @@ pub const COLUMNS: &[Column] = &[
     column("rules", |link| link.rules.to_string().into()),
     column("aliases", |link| link.aliases.join(",").into()),
     column("domain", |link| text(link.domain.as_deref())),
+    column("owner", |link| link.owner.to_string().into()),
 ];
 
 /// One column more, of an export with secrets.
@@ -236,6 +242,34 @@ fn number(number: Option<u64>) -> Cow<'static, str> {
 
 fn flag(flag: bool) -> Cow<'static, str> {
     if flag { "true" } else { "false" }.into()
+}
+
+/// Whose a link is to be.
+#[cfg(test)]
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(
+    dead_code,
+    reason = "it only describes a field in the OpenAPI document"
+)]
+pub(super) enum OwnerSchema {
+    /// `me`.
+    Me(MeWord),
+    /// The number of a group.
+    Group(i64),
+}
+
+/// The account of the person who asks.
+#[cfg(test)]
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(
+    dead_code,
+    reason = "it only describes a field in the OpenAPI document"
+)]
+pub(super) enum MeWord {
+    /// It.
+    Me,
 }
 
 /// How much of a link a response shows.

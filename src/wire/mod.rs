@@ -25,4 +25,4 @@ pub use fields::{DocumentKind, Field, LinkFields};
 pub use link::{COLUMNS, Column, FullLinkBody, LinkBody, SECRET_COLUMN, ViewWord};
 pub use rules::RulesJson;
 pub use trashed::TrashedLinkBody;
-pub use value::{SecretText, Value};
+pub use value::{OwnerWord, SecretText, Value};

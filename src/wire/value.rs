@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::fmt::{self, Display, Formatter};
 
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::rules::RulesJson;
-use crate::domain::{FieldEdit, MaxClicks, StartingClicks, Timestamp};
+use crate::domain::{FieldEdit, MaxClicks, NewOwner, StartingClicks, Timestamp, UserId};
 
 /// The value of a field, by the kind of the field.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub enum Value<'a> {
     Flag(&'a mut FieldEdit<bool>),
     /// Rules, which are checked later.
     Rules(&'a mut FieldEdit<RulesJson>),
+    /// Whose it is.
+    Owner(&'a mut FieldEdit<OwnerWord>),
     /// Nothing that is of interest.
     Ignored(&'a mut FieldEdit<Ignored>),
 }
@@ -44,6 +46,7 @@ impl Value<'_> {
             Self::Count(value) => value.is_kept(),
             Self::Flag(value) => value.is_kept(),
             Self::Rules(value) => value.is_kept(),
+            Self::Owner(value) => value.is_kept(),
             Self::Ignored(value) => value.is_kept(),
         }
     }
@@ -59,6 +62,7 @@ impl Value<'_> {
             Self::Count(value) => *value = map.next_value()?,
             Self::Flag(value) => *value = map.next_value()?,
             Self::Rules(value) => *value = map.next_value()?,
+            Self::Owner(value) => *value = map.next_value()?,
             Self::Ignored(value) => *value = map.next_value()?,
         }
         Ok(())
@@ -85,6 +89,7 @@ impl Value<'_> {
                 *value = parsed(name, text, flag)?;
             }
             Self::Rules(value) => *value = parsed(name, text, str::parse)?,
+            Self::Owner(value) => *value = parsed(name, text, OwnerWord::parse)?,
             Self::Ignored(_) => {}
         }
         Ok(())
@@ -114,8 +119,73 @@ impl Display for Value<'_> {
             Self::Count(value) => shown(value, formatter),
             Self::Flag(value) => shown(value, formatter),
             Self::Rules(value) => shown(value, formatter),
+            Self::Owner(value) => shown(value, formatter),
             Self::Secret(_) | Self::Words(_) | Self::Ignored(_) => Ok(()),
         }
+    }
+}
+
+/// Whose a link is to be: `me`, or the number of an account or a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnerWord(pub NewOwner);
+
+/// The word for the account of the person who asks.
+const ME: &str = "me";
+
+impl OwnerWord {
+    fn parse(raw: &str) -> Result<Self, &'static str> {
+        if raw == ME {
+            return Ok(Self(NewOwner::Me));
+        }
+        let number = raw.parse().ok().filter(|number| *number > 0);
+        let number = number.ok_or("must be \"me\", or the number of a group")?;
+        Ok(Self(NewOwner::Numbered(UserId(number))))
+    }
+}
+
+impl Display for OwnerWord {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            NewOwner::Me => formatter.write_str(ME),
+            NewOwner::Numbered(owner) => owner.0.fmt(formatter),
+        }
+    }
+}
+
+impl Serialize for OwnerWord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            NewOwner::Me => serializer.serialize_str(ME),
+            NewOwner::Numbered(owner) => serializer.serialize_i64(owner.0),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for OwnerWord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Word;
+
+        impl Visitor<'_> for Word {
+            type Value = OwnerWord;
+
+            fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+                formatter.write_str("\"me\" or a number")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<OwnerWord, E> {
+                OwnerWord::parse(text).map_err(E::custom)
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<OwnerWord, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<OwnerWord, E> {
+                self.visit_str(&number.to_string())
+            }
+        }
+
+        deserializer.deserialize_any(Word)
     }
 }
 
@@ -208,6 +278,20 @@ impl<'de> Deserialize<'de> for SecretText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_owner_is_a_word_or_a_number_also_as_a_text() {
+        let read = |json: &str| serde_json::from_str::<OwnerWord>(json);
+        assert_eq!(read("\"me\"").unwrap(), OwnerWord(NewOwner::Me));
+        for json in ["12", "\"12\""] {
+            let owner = read(json).unwrap();
+            assert_eq!(owner, OwnerWord(NewOwner::Numbered(UserId(12))));
+            assert_eq!(serde_json::to_string(&owner).unwrap(), "12");
+        }
+        for json in ["0", "-3", "\"you\"", "1.5", "true", "[]"] {
+            assert!(read(json).is_err(), "{json}");
+        }
+    }
 
     #[test]
     fn a_secret_is_in_no_message() {

@@ -4,6 +4,7 @@ mod accounts;
 mod api_keys;
 mod client;
 mod files;
+mod groups;
 mod import;
 mod links;
 mod mcp;

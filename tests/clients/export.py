@@ -1,6 +1,6 @@
 """What a running service exports fits the object of its document that `POST /urls/bulk` takes, and is taken as it is.
 
-The document is the first argument. With ADMIN_EMAIL and ADMIN_PASSWORD of an administrator one of the links is a removed one.
+The document is the first argument. With TEST_ADMIN_EMAIL and TEST_ADMIN_PASSWORD of an administrator one of the links is a removed one.
 """
 
 import json
@@ -64,8 +64,8 @@ call("PATCH", f"/urls/{codes['inactive']}", owner, {"is_active": False})
 call("PATCH", f"/urls/{codes['expired']}", owner, {"expires_at": "2020-01-31T18:00:00Z"})
 follow(codes["used_up"])
 wanted = {"active", "inactive", "scheduled", "expired", "used_up"}
-if "ADMIN_EMAIL" in os.environ:
-    administrator = {"email": os.environ["ADMIN_EMAIL"], "password": os.environ["ADMIN_PASSWORD"]}
+if "TEST_ADMIN_EMAIL" in os.environ:
+    administrator = {"email": os.environ["TEST_ADMIN_EMAIL"], "password": os.environ["TEST_ADMIN_PASSWORD"]}
     admin = json.loads(call("POST", "/auth/login", body=administrator))["access_token"]
     call("POST", "/admin/removals", admin, {"kind": "link", "value": codes["removed"], "reason": "a test"})
     wanted.add("removed")

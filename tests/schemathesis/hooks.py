@@ -1,4 +1,6 @@
-"""Valid hosts, which the document cannot express as a pattern."""
+"""Valid hosts, which the document cannot express as a pattern, and requests for no group."""
+
+import re
 
 import schemathesis
 from hypothesis import strategies as st
@@ -16,3 +18,10 @@ tails = st.one_of(st.just(""), st.tuples(st.sampled_from("/?#"), visible).map(""
 urls = st.tuples(st.sampled_from(["http://", "https://", "HTTPS://", "hTTp://"]), hosts, ports, tails).map("".join)
 
 schemathesis.openapi.format("url", urls.filter(lambda url: len(url.encode()) <= MAX_BYTES))
+
+
+@schemathesis.hook
+def map_headers(context, headers):
+    """Leaves out a valid number of a group, which would be that of no group, and would make each request a 404."""
+    is_valid = headers and re.fullmatch("[0-9]+", str(headers.get("Shunt-Group", "")))
+    return {name: value for name, value in headers.items() if name != "Shunt-Group"} if is_valid else headers

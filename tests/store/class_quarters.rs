@@ -166,7 +166,7 @@ both_stores! {
         assert_eq!(breakdown(&store, &by_referrer).await, []);
         owners.push(owner);
         for owner in owners {
-            store.delete_user(owner, Clock::now(&SystemClock)).await.unwrap();
+            store.delete_user(owner, true, Clock::now(&SystemClock)).await.unwrap();
         }
         while store.remove_deleted_users(100).await.unwrap() {}
         remove_deleted(&store).await;

@@ -35,7 +35,7 @@ both_stores! {
     async fn links_of_a_deleted_account_are_unknown_before_they_are_removed(store) {
         let (owner, other) = (user(&store).await, user(&store).await);
         let ((code, _), (kept, _)) = (link(&store, owner).await, link(&store, other).await);
-        let changes = store.delete_user(owner, SystemClock.now()).await.unwrap().unwrap();
+        let changes = store.delete_user(owner, true, SystemClock.now()).await.unwrap().changes().unwrap();
         assert_eq!(changes.iter().map(|change| change.code.clone()).collect::<Vec<_>>(), [Some(code.clone())]);
         assert_eq!(unpublished(&store).await, [Some(code.clone())]);
         assert!(store.link_target(&code).await.unwrap().is_none());
@@ -50,7 +50,7 @@ both_stores! {
         for _ in 0..5 {
             codes.push(link(&store, owner).await.0);
         }
-        store.delete_user(owner, SystemClock.now()).await.unwrap().unwrap();
+        store.delete_user(owner, true, SystemClock.now()).await.unwrap().changes().unwrap();
         assert_eq!(removed(&store, 2).await, 4, "three steps for five links, and one for the account");
         assert_eq!(unpublished(&store).await.len(), 5, "removal announces nothing anew");
         let other = user(&store).await;
@@ -66,17 +66,17 @@ both_stores! {
     async fn an_account_is_deleted_once_and_with_its_own_key_alone(store) {
         let owner = user(&store).await;
         let stranger = shunt::domain::Principal { key: TokenKey::generate().unwrap(), ..owner };
-        assert!(store.delete_user(stranger, SystemClock.now()).await.unwrap().is_none());
+        assert!(store.delete_user(stranger, true, SystemClock.now()).await.unwrap().changes().is_none());
         assert!(store.user(owner).await.unwrap().is_some());
-        assert!(store.delete_user(owner, SystemClock.now()).await.unwrap().is_some());
+        assert!(store.delete_user(owner, true, SystemClock.now()).await.unwrap().changes().is_some());
         assert!(store.user(owner).await.unwrap().is_none());
-        assert!(store.delete_user(owner, SystemClock.now()).await.unwrap().is_none());
+        assert!(store.delete_user(owner, true, SystemClock.now()).await.unwrap().changes().is_none());
     }
 
     async fn the_deletion_of_very_many_links_is_one_change_that_may_be_of_any_link(store) {
         let owner = user(&store).await;
         very_many(&store).await;
-        let changes = store.delete_user(owner, SystemClock.now()).await.unwrap().unwrap();
+        let changes = store.delete_user(owner, true, SystemClock.now()).await.unwrap().changes().unwrap();
         assert_eq!(changes.iter().map(|change| change.code.clone()).collect::<Vec<_>>(), [None]);
         let code = ShortCode::parse("many-7").unwrap();
         assert!(store.link_target(&code).await.unwrap().is_none());

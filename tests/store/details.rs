@@ -256,7 +256,7 @@ both_stores! {
         let (_, id) = link(&store, owner).await;
         count(&store, &batch(1, NOON, &[(id, &class("example.com", "DE", true), 3)])).await;
         sum(&store).await;
-        store.delete_user(owner, shunt::domain::Clock::now(&shunt::domain::SystemClock)).await.unwrap();
+        store.delete_user(owner, true, shunt::domain::Clock::now(&shunt::domain::SystemClock)).await.unwrap();
         while store.remove_deleted_users(100).await.unwrap() {}
         if !store.is_sqlite() {
             store.by_hand("UPDATE deleted_details SET deleted_at = now_micros() - 2 * 60000000").await;

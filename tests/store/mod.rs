@@ -1,6 +1,7 @@
 //! The contract of the store, which both implementations keep.
 
 mod additive;
+mod administered;
 mod aliases;
 mod backend;
 mod class_merges;
@@ -14,6 +15,7 @@ mod detail_room;
 mod details;
 mod file;
 mod history;
+mod identities;
 mod links;
 mod migrations;
 mod owner_series;

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use shunt::domain::{Clock, Interval, LinkId, ShortCode, SystemClock};
 use shunt::store::FlushMark::{Nothing, Whole};
 use shunt::store::{
-    ClickBatch, ClickDetails, DataSet, FlushId, FlushesSeen, MergeRound, NewLink, Store,
+    ClickBatch, ClickDetails, DataSet, FlushId, FlushesSeen, LastDays, MergeRound, NewLink, Store,
 };
 
 use crate::store::backend::{began, both_stores, delete_link, link, plain, user};
@@ -77,6 +77,43 @@ async fn compact_all(store: &Store) {
 }
 
 both_stores! {
+    async fn the_days_of_links_are_sums_of_their_series(store) {
+        let owner = user(&store).await;
+        let (_, one) = link(&store, owner).await;
+        let (_, two) = link(&store, owner).await;
+        let (_, none) = link(&store, owner).await;
+        let data_set = began(&store).await;
+        let mut number = 0;
+        for (interval, clicks) in [(NOON, 1), (NOON + 95, 2), (NOON + 96, 4), (NOON + 96 * 3, 8), (NOON + 96 * 30 - 1, 16), (NOON + 96 * 30, 32), (NOON - 1, 64)] {
+            number += 1;
+            flush(&store, &data_set, number, interval, &[(one, clicks), (two, 100 * clicks)]).await;
+        }
+        store.clicks.append(&batch(1, NOON + 96 * 4, &[(two, 7)]), None).await.unwrap();
+        let days = LastDays::until(Interval::from_number(NOON + 96 * 30 - 1), 30);
+        assert_eq!(days.from, Interval::from_number(NOON));
+        for _ in 0..2 {
+            let asked = [one, two, none];
+            let found = store.clicks.days(&asked, days, None).await.unwrap();
+            for link in asked {
+                let mut expected = vec![0; 30];
+                for (interval, clicks) in series(&store, link).await {
+                    if let Some(day) = days.day_of(Interval::from_number(interval)) {
+                        expected[day] += clicks;
+                    }
+                }
+                let mut summed = vec![0; 30];
+                for (_, day, clicks) in found.days.iter().filter(|(of, ..)| *of == link) {
+                    summed[*day] += clicks;
+                }
+                assert_eq!(summed, expected);
+            }
+            let mut counts = found.counts.clicks;
+            counts.sort_unstable();
+            assert_eq!(counts, [(one, 127), (two, 12_707), (none, 0)]);
+            compact_all(&store).await;
+        }
+    }
+
     async fn a_click_stays_in_its_interval_while_it_is_written_back_late_or_early(store) {
         let owner = user(&store).await;
         let (_, one) = link(&store, owner).await;

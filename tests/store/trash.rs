@@ -47,7 +47,7 @@ both_stores! {
         for (owner, code) in [(ada, &code), (bob, &kept)] {
             store.delete_link(owner, code, None, Deletion::IntoBin(moment(1))).await.unwrap();
         }
-        store.delete_user(ada, SystemClock.now()).await.unwrap().unwrap();
+        store.delete_user(ada, true, SystemClock.now()).await.unwrap().changes().unwrap();
         while store.remove_deleted_users(10).await.unwrap() {}
         assert_eq!(store.clicks_of_links(ada.user, None, 10).await.unwrap(), []);
         assert_eq!(store.trashed_links(bob, None, Timestamp::from_micros(0).unwrap(), 10).await.unwrap().value.len(), 1);

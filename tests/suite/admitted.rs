@@ -123,7 +123,8 @@ async fn pages_offer_no_account_where_registration_is_closed() {
     }
     let page = browser.get("/app/register").await;
     assert_eq!(page.status, 403);
-    let sentence = "Registration is closed; ask the operator of this service for an account";
+    let sentence =
+        "New accounts are not open to everybody here. Ask the operator of this service for one.";
     assert!(page.text.contains(sentence), "{page:?}");
     assert!(!page.text.contains("<form"), "{page:?}");
     app.finish().await;

@@ -91,7 +91,7 @@ async fn found(app: &App) -> Vec<(String, Vec<String>, Vec<String>)> {
     for (query, count) in [
         ("ines", TITLES.len()),
         ("INES", TITLES.len()),
-        ("İNES", 0),
+        ("İNES", TITLES.len()),
         (domain.as_str(), TITLES.len() + 1),
     ] {
         let asked = app

@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderValue, IF_NONE_MATCH};
 use reqwest::{Method, StatusCode};
 
 use crate::suite::web::browser::ACCEPT;
-use crate::support::{App, Response, both_modes};
+use crate::support::{App, Mode, Response, both_modes, with_app_and_settings};
 
 /// An image, as it was answered.
 struct Image {
@@ -188,20 +188,20 @@ both_modes! {
         }
     }
 
-    async fn a_browser_gets_a_refusal_as_a_page_with_the_same_sentence(app) {
+    async fn a_browser_gets_a_refusal_as_a_page_with_a_sentence_for_people(app) {
         let (path, _) = fresh(app).await;
-        for (path, status, sentence) in [
-            (format!("{path}?size=5"), 422, "size: must be a whole number from 64 to 2048"),
-            (format!("{path}?dark=%3Cb%3E"), 422, "dark: must be a colour of six hexadecimal digits, such as 1a237e"),
-            ("/urls/nopenope/qr".to_owned(), 404, "There is no link at this address"),
+        for (path, status, [english, german]) in [
+            (format!("{path}?size=5"), 422, ["Enter a whole number from 64 to 2,048.", "Geben Sie eine ganze Zahl von 64 bis 2.048 ein."]),
+            (format!("{path}?dark=%3Cb%3E"), 422, ["Enter a colour of six hexadecimal digits, such as 1a237e.", "1a237e"]),
+            ("/urls/nopenope/qr".to_owned(), 404, ["There is no link at this address", "404"]),
         ] {
-            for (language, tag) in [("en", "<html lang=\"en\""), ("de", "<html lang=\"de\"")] {
+            for (language, tag, sentence) in [("en", "<html lang=\"en\"", english), ("de", "<html lang=\"de\"", german)] {
                 let request = app.request(Method::GET, &path).header("accept", ACCEPT);
                 let page = Response::of(request.header("accept-language", language)).await;
                 assert_eq!(page.status, status, "{path}");
                 assert_eq!(page.header("content-type"), "text/html; charset=utf-8", "{path}");
                 assert!(page.text.contains(tag), "{page:?}");
-                assert!(page.text.contains(sentence) || status == 404 && language == "de", "{page:?}");
+                assert!(page.text.contains(sentence), "{page:?}");
             }
             // An image of a page, and a program.
             for accept in ["image/avif,image/webp,image/*,*/*;q=0.8", "*/*", "application/json"] {
@@ -236,5 +236,73 @@ both_modes! {
         let min: u32 = min.parse().unwrap();
         assert_eq!(app.get(&format!("{path}={}", min - 1)).await.status, 422);
         assert_eq!(app.get(&format!("{path}={min}")).await.status, 200);
+    }
+}
+
+/// A black square on nothing, 16 pixels wide.
+fn logo_file(folder: &Path) -> String {
+    let path = folder.join("logo.png");
+    let mut encoder = png::Encoder::new(std::fs::File::create(&path).unwrap(), 16, 16);
+    encoder.set_color(png::ColorType::Rgba);
+    let pixels: Vec<u8> = (0..16 * 16)
+        .flat_map(|at| [200, 30, 30, if at % 16 < 14 { 255 } else { 0 }])
+        .collect();
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&pixels).unwrap();
+    writer.finish().unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_code_with_the_operators_logo_is_still_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let svg = folder.path().join("logo.svg");
+    std::fs::write(&svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 4 4\"><rect width=\"4\" height=\"4\" fill=\"#c00\"/></svg>").unwrap();
+    let files = [
+        (logo_file(folder.path()), &["svg", "png"][..]),
+        (svg.to_str().unwrap().to_owned(), &["svg"][..]),
+    ];
+    for (file, formats) in files {
+        with_app_and_settings(Mode::Embedded, &[("QR_LOGO", &file)], async |app| {
+            let (path, short_url) = fresh(app).await;
+            for format in formats {
+                for (size, look) in [
+                    (211, "margin=2"),
+                    (256, "ecc=L"),
+                    (512, "dark=1A237E&light=fffde7"),
+                    (2048, ""),
+                ] {
+                    let asked = format!("{path}?format={format}&size={size}&logo=true&{look}");
+                    let (text, shown) = Image::of(app, &asked).await.read();
+                    assert_eq!((text, shown), (short_url.clone(), (size, size)), "{asked}");
+                }
+            }
+            let plain = Image::of(app, &format!("{path}?format=svg&ecc=H")).await;
+            let with_logo = Image::of(app, &format!("{path}?format=svg&logo=true")).await;
+            let has_image =
+                |image: &Image| String::from_utf8_lossy(&image.bytes).contains("<image ");
+            assert!(has_image(&with_logo) && !has_image(&plain));
+            if formats.len() == 1 {
+                let refused = app.get(&format!("{path}?format=png&logo=true")).await;
+                refused.is_error(
+                    422,
+                    "format: must be svg with the logo, which has no pixels",
+                );
+            }
+        })
+        .await;
+    }
+}
+
+mod without_a_logo {
+    use super::*;
+
+    both_modes! {
+        async fn without_a_logo_of_the_service_a_code_with_it_is_refused(app) {
+            let (path, _) = fresh(app).await;
+            app.get(&format!("{path}?logo=true")).await.is_error(422, "logo: must be false, as this service has no logo");
+            app.get(&format!("{path}?logo=yes")).await.is_error(422, "logo: must be true or false");
+            assert_eq!(app.get(&format!("{path}?logo=false")).await.status, 200);
+        }
     }
 }

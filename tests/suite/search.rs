@@ -93,10 +93,47 @@ both_modes! {
         let token = app.register().await;
         let upper = make_with_title(app, &token, "ÜBER Straße").await;
         let lower = make_with_title(app, &token, "über весна").await;
-        make_with_title(app, &token, "uber").await;
         assert_eq!(found(app, &token, &[("q", "Über")]).await, [lower.clone(), upper.clone()]);
         assert_eq!(found(app, &token, &[("q", "ВЕСНА")]).await, [lower]);
         assert_eq!(found(app, &token, &[("q", "straße")]).await, [upper]);
+    }
+
+    async fn letters_are_found_with_and_without_their_accents(app) {
+        let token = app.register().await;
+        let plain = make_with_title(app, &token, "a cafe").await;
+        let accent = make_with_title(app, &token, "Café").await;
+        let apart = make_with_title(app, &token, "CAFE\u{301}").await;
+        make_with_title(app, &token, "caffè").await;
+        for q in ["cafe", "CAFÉ", "cafe\u{301}"] {
+            assert_eq!(found(app, &token, &[("q", q)]).await, [apart.clone(), accent.clone(), plain.clone()], "{q}");
+        }
+    }
+
+    async fn tags_are_searched_with_all_else(app) {
+        let token = app.register().await;
+        let link = |tags: &[&str]| json!({"target_url": "https://example.org/", "title": "Sale", "tags": tags});
+        let one = make(app, &token, link(&["Frühling", "print \"A\""])).await;
+        make(app, &token, link(&["summer"])).await;
+        for q in ["fruhling", "sale FRÜH", "print fruhling"] {
+            assert_eq!(found(app, &token, &[("q", q)]).await, [one.as_str()], "{q}");
+        }
+        assert!(found(app, &token, &[("q", "fruhling summer")]).await.is_empty());
+    }
+
+    async fn a_pasted_short_url_finds_its_link_and_no_other(app) {
+        let token = app.register().await;
+        let link = |code: &str| json!({"target_url": "https://example.org/deal", "custom_code": code});
+        let aliased = json!({"target_url": "https://example.org/", "aliases": ["deal-also"]});
+        let code = make(app, &token, link("deal")).await;
+        make(app, &token, link("deal-2")).await;
+        let aliased = make(app, &token, aliased).await;
+        let base = &app.server.base;
+        let (_, host) = base.split_once("://").unwrap();
+        for q in [format!("{base}/deal"), format!("{host}/deal"), format!("{base}/deal+"), format!(" {host}/deal?from=mail example ")] {
+            assert_eq!(found(app, &token, &[("q", &q)]).await, [code.as_str()], "{q}");
+        }
+        assert_eq!(found(app, &token, &[("q", &format!("{base}/deal-also"))]).await, [aliased]);
+        assert!(found(app, &token, &[("q", "https://elsewhere.example/deal")]).await.is_empty());
     }
 
     async fn every_character_of_a_text_stands_for_itself(app) {

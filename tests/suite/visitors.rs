@@ -89,6 +89,11 @@ both_modes! {
         visit(app, &code, &[("user-agent", &"x".repeat(3_000))]).await;
         visit(app, &code, &[("user-agent", FIREFOX), ("referer", &"x".repeat(8_000))]).await;
         summed(app, &token, &code, 8).await;
+        // All links together are summed a moment later than each of them.
+        eventually("the classes of all links are summed", async || {
+            breakdown(app, &token, "/urls/my/breakdown?by=os").await["clicks"] == 8
+        })
+        .await;
         let path = format!("/urls/{code}/stats/breakdown");
         let row = |value: Value, clicks: u64, people: u64| json!({"value": value, "clicks": clicks, "people": people});
         let expected = json!({"by": "browser", "clicks": 8, "people": 7, "rows": [row(json!("Firefox"), 3, 3), row(Value::Null, 5, 4)]});

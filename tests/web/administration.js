@@ -1,11 +1,13 @@
-// Reports, removals and the pages of administrators, in browsers without JavaScript. ADMIN_EMAIL and ADMIN_PASSWORD are an administrator's.
+// Reports, removals and the pages of administrators, in browsers without JavaScript. TEST_ADMIN_EMAIL and TEST_ADMIN_PASSWORD are an administrator's.
 
 import assert from "node:assert/strict";
 import { open } from "./browser.js";
-import { accessible, base, close, closeTarget, email, fits, hosts, picture, shorten, signUp, step, target } from "./page.js";
+import { accessible, base, close, closeTarget, email, hosts, look, picture, shorten, signUp, step, target } from "./page.js";
 
-const opened = await open(hosts, { javaScriptEnabled: false, locale: "de-DE" });
-const [admin, guest] = [await opened.newPage(), await opened.newPage()];
+const opened = await open(hosts, { javaScriptEnabled: false });
+const admin = await opened.newPage();
+const visitors = await open(hosts, { javaScriptEnabled: false, locale: "de-DE" });
+const guest = await visitors.newPage();
 const owner = await open(hosts);
 const owners = await owner.newPage();
 await signUp(owners, email("eve"));
@@ -20,65 +22,79 @@ await step("a visitor reports a link without JavaScript", async () => {
 });
 const signIn = async (page) => {
   await page.goto(`${base}/app/login`);
-  await page.getByLabel("E-mail").fill(process.env.ADMIN_EMAIL);
-  await page.getByRole("textbox", { name: "Password" }).fill(process.env.ADMIN_PASSWORD);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("link", { name: "Administration" }).waitFor();
+  await page.locator("input[name=email]").fill(process.env.TEST_ADMIN_EMAIL);
+  await page.locator("input[name=password]").fill(process.env.TEST_ADMIN_PASSWORD);
+  await page.locator("input[name=password]").press("Enter");
+  await page.locator('a[href="/app/admin"]').waitFor();
 };
 await step("an administrator reads the report and removes the link", async () => {
   await signIn(admin);
   await admin.getByRole("link", { name: "Administration" }).click();
-  await admin.getByRole("link", { name: "Reports" }).click();
-  await admin.getByText("Es will mein Passwort.").waitFor();
-  await admin.getByRole("link", { name: `Remove ${reported}` }).click();
-  await admin.getByLabel("Reason").fill("phishing, as reported");
-  await admin.getByLabel("Status").selectOption("451");
+  await admin.getByRole("link", { name: "Reports", exact: true }).click();
+  const entry = admin.locator("li", { hasText: reported });
+  await entry.getByText("Es will mein Passwort.").waitFor();
+  await entry.getByText("Remove or ban").click();
+  await entry.getByLabel("Reason").fill("phishing, as reported");
+  await entry.getByLabel("Answer").selectOption("451");
+  await entry.getByLabel("Reason").press("Enter");
+  await admin.getByRole("heading", { name: `Remove ${reported}?` }).waitFor();
+  await admin.getByText(`${target}reported`).waitFor();
+  await picture(admin, "admin-question");
   await admin.getByRole("button", { name: "Remove", exact: true }).click();
-  await admin.getByRole("heading", { name: /^(Remove|Ban) .*\?$/ }).waitFor();
-  await admin.getByRole("button", { name: /^(Remove|Ban)$/ }).click();
-  await admin.getByText("Removed.").waitFor();
+  await admin.getByText("Removed, and its reports are closed.").waitFor();
+  await admin.getByRole("link", { name: "Closed" }).click();
+  await entry.getByText("Es will mein Passwort.").waitFor();
 });
 // axe-core needs a script.
-const scripted = await open(hosts, { locale: "de-DE" });
+const scripted = await open(hosts);
 const seen = await scripted.newPage();
-await step("the removed link says why, and every page of administration has no faults and fits a telephone, light and dark", async () => {
+await step("the removed link says why, and every page of administration has no faults and fits every screen", async () => {
   await guest.goto(`${base}/${reported}`);
   await guest.getByText("phishing, as reported").waitFor();
   await guest.getByRole("heading", { name: "Dieser Link wurde entfernt" }).waitFor();
   await signIn(seen);
-  const pages = ["", "/reports", "/links", "/accounts", "/domains", "/audit"].map((name) => [`/app/admin${name}`, `admin${name.replace("/", "-")}`]);
-  for (const colorScheme of ["light", "dark"]) {
-    await seen.emulateMedia({ colorScheme });
-    for (const [path, name] of [[`/${reported}`, "removed"], ...pages]) {
-      await seen.setViewportSize({ width: 1280, height: 900 });
-      await seen.goto(base + path);
-      await accessible(seen, `${path} ${colorScheme}`);
-      await picture(seen, `${name}-${colorScheme}`);
-      await seen.setViewportSize({ width: 360, height: 740 });
-      await fits(seen, path);
-      await picture(seen, `${name}-${colorScheme}-telephone`);
-    }
+  const names = ["", "/reports", "/reports?state=closed", "/links", "/accounts", "/removals", "/domains", "/audit"];
+  const pages = names.map((name) => [`/app/admin${name}`, `admin${name.replace("/", "-").replace("?state=", "-")}`]);
+  await seen.goto(`${base}/app/admin/accounts?q=eve-`);
+  for (const name of ["password", "role"]) {
+    pages.push([await seen.locator(`a[href$="/${name}"]`).first().getAttribute("href"), `admin-${name}`]);
   }
+  await look(seen, [[`/${reported}`, "removed"], ...pages]);
 });
 await close(scripted);
 await step("the removal is revoked, an account is banned, and let in again", async () => {
-  await admin.goto(`${base}/app/admin`);
-  await admin.getByRole("button", { name: /^Revoke removal/ }).first().click();
+  await admin.goto(`${base}/app/admin/removals`);
+  await admin.getByRole("button", { name: `Revoke: Link ${reported}` }).first().click();
   await admin.getByText("Revoked.").waitFor();
   await guest.goto(`${base}/${reported}`);
   assert.equal(await guest.title(), "arrived");
   await admin.goto(`${base}/app/admin/accounts?q=eve-`);
-  await admin.getByRole("link", { name: /^Ban account/ }).first().click();
+  await admin.getByRole("link", { name: /^Ban, Account/ }).first().click();
   await admin.getByLabel("Reason").fill("spam");
-  await admin.getByRole("button", { name: "Remove", exact: true }).click();
-  await admin.getByRole("heading", { name: /^(Remove|Ban) .*\?$/ }).waitFor();
-  await admin.getByRole("button", { name: /^(Remove|Ban)$/ }).click();
+  await admin.getByRole("button", { name: "Go on to the question" }).click();
+  await admin.getByRole("heading", { name: /^Ban eve-.*\?$/ }).waitFor();
+  await admin.getByText(/clicks? in 30 days/).waitFor();
+  await admin.getByRole("button", { name: "Ban", exact: true }).click();
   await admin.getByText("Removed.").waitFor();
   await owners.goto(`${base}/app`);
   await owners.getByRole("heading", { name: "Sign in" }).waitFor();
   await admin.goto(`${base}/app/admin/accounts?q=eve-`);
-  await admin.getByRole("button", { name: /^Unban account/ }).first().click();
-  await admin.getByText("The account may log in again.").waitFor();
+  await admin.getByRole("button", { name: /^Unban, Account/ }).first().click();
+  await admin.getByText("The account may sign in again.").waitFor();
+});
+await step("a role is given and taken, and a new password is shown once, without JavaScript", async () => {
+  for (const [name, done] of [["Make administrator", "The account is an administrator now."], ["Take the role", "The account is no administrator any more."]]) {
+    await admin.goto(`${base}/app/admin/accounts?q=eve-`);
+    await admin.getByRole("link", { name: new RegExp(`^${name}, Account`) }).first().click();
+    await admin.getByRole("heading", { name: /eve-.*\?$/ }).waitFor();
+    await admin.getByRole("button", { name }).click();
+    await admin.getByText(done).waitFor();
+  }
+  await admin.goto(`${base}/app/admin/accounts?q=eve-`);
+  await admin.getByRole("link", { name: /^New password, Account/ }).first().click();
+  await admin.getByRole("button", { name: "New password" }).click();
+  await admin.getByText("shown only once").waitFor();
+  assert.match(await admin.locator("main code").innerText(), /^\S{20,}$/);
 });
 await step("a domain is added, changed and deleted without JavaScript", async () => {
   await admin.goto(`${base}/app/admin/domains`);
@@ -86,7 +102,7 @@ await step("a domain is added, changed and deleted without JavaScript", async ()
   await admin.getByLabel("Host").first().fill(host);
   await admin.getByLabel("Where / leads").fill(`https://${host}/`);
   await admin.getByRole("button", { name: "Add", exact: true }).click();
-  await admin.getByText("must not lead back to this host").waitFor();
+  await admin.getByText("The address must not lead back to this host.").waitFor();
   assert.equal(await admin.getByLabel("Host").first().inputValue(), host);
   await admin.getByLabel("Where / leads").fill("https://example.org/");
   await admin.getByLabel("Who may make links there").selectOption("all");
@@ -102,5 +118,6 @@ await step("a domain is added, changed and deleted without JavaScript", async ()
   await admin.getByText("Deleted.").waitFor();
 });
 await close(opened);
+await close(visitors);
 await owner.close();
 closeTarget();

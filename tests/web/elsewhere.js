@@ -39,7 +39,8 @@ await step("no form of another site does anything, with or without the cookies",
   const csrf = await owner.locator("input[name=csrf]").first().getAttribute("value");
   const forms = [
     ["/app/links", { target_url: target }],
-    [`/app/links/${code}`, { target_url: `${target}stolen`, is_active: "on" }],
+    [`/app/links/${code}`, {}],
+    [`/app/links/${code}/edit`, { target_url: `${target}stolen`, is_active: "on" }],
     [`/app/links/${code}/delete`, {}],
     ["/app/links/selected", { action: "delete", code }],
     ["/app/tags", { tag: "a", new: "b" }],
@@ -48,6 +49,7 @@ await step("no form of another site does anything, with or without the cookies",
     [`/app/trash/${code}/delete`, {}],
     ["/app/account/password", { old_password: password, new_password: "another battery" }],
     ["/app/account/keys", { name: "stolen", scope: "write" }],
+    ["/app/account/language", { language: "de" }],
     ["/app/account/sharex", {}],
     ["/app/account/delete", { password }],
     ["/app/logout-everywhere", {}],
@@ -74,7 +76,7 @@ await step("no form of another site does anything, with or without the cookies",
   }
   await owner.goto(`${base}/app`);
   assert.equal(await owner.locator(".links > li").count(), 1);
-  await owner.goto(`${base}/app/links/${code}`);
+  await owner.goto(`${base}/app/links/${code}/edit`);
   assert.equal(await owner.getByRole("textbox", { name: "Target" }).inputValue(), target);
   await owner.goto(`${base}/app/account`);
   assert.equal(await owner.getByText("stolen").count(), 0);

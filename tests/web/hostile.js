@@ -116,8 +116,8 @@ await stranger.close().catch((error) => {
   assert.deepEqual(others, []);
 });
 // The same texts as reasons of reports and removals.
-if (process.env.ADMIN_EMAIL) {
-  const { access_token: admin } = await call("/auth/login", undefined, { email: process.env.ADMIN_EMAIL, password: process.env.ADMIN_PASSWORD });
+if (process.env.TEST_ADMIN_EMAIL) {
+  const { access_token: admin } = await call("/auth/login", undefined, { email: process.env.TEST_ADMIN_EMAIL, password: process.env.TEST_ADMIN_PASSWORD });
   const reasons = links.map(({ title }) => title.trim());
   for (const [index, reason] of reasons.entries()) {
     if (reason === "") continue;
@@ -134,14 +134,14 @@ if (process.env.ADMIN_EMAIL) {
   await page.getByRole("link").first().waitFor();
   await page.context().clearCookies();
   await page.goto(`${base}/app/login`);
-  await page.getByLabel("E-mail").fill(process.env.ADMIN_EMAIL);
-  await page.getByRole("textbox", { name: "Password" }).fill(process.env.ADMIN_PASSWORD);
+  await page.getByLabel("E-mail").fill(process.env.TEST_ADMIN_EMAIL);
+  await page.getByRole("textbox", { name: "Password" }).fill(process.env.TEST_ADMIN_PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("link", { name: "Administration" }).waitFor();
   await visit("/app/admin/accounts?q=hostile.example");
   assert.equal(await page.locator(".links > li").count(), 20);
   assert.ok(await isolated(), "/app/admin/accounts");
-  for (const list of ["/app/admin", "/app/admin/reports", "/app/admin/links", "/app/admin/domains", "/app/admin/audit"]) {
+  for (const list of ["/app/admin/removals", "/app/admin/reports", "/app/admin/links", "/app/admin/domains", "/app/admin/audit"]) {
     let seen = 0;
     for (let path = list; path && seen < 20; seen += 1) {
       await visit(path);

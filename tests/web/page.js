@@ -53,6 +53,50 @@ export const picture = async (page, name) => {
   await page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`), fullPage: true });
 };
 
+// Every page is seen as people see it: light and dark, on telephones and large screens, in German, and without script. It has no
+// faults, and nothing of it is wider than the screen. Over another database the pages look the same.
+const widths = [360, 1280, 1920, 3840];
+export const look = async (page, pages) => {
+  if (process.env.IS_MAIN) return;
+  const { height } = page.viewportSize();
+  for (const [path, name] of pages) {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.goto(base + path);
+      await accessible(page, `${path} ${colorScheme}`);
+      for (const width of widths) {
+        await page.setViewportSize({ width, height });
+        await fits(page, `${path} ${colorScheme}`);
+        await picture(page, `${name}-${colorScheme}-${width}`);
+      }
+      await page.setViewportSize({ width: 360, height });
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.setExtraHTTPHeaders({ "accept-language": "de" });
+    await page.goto(base + path);
+    // The documentation is in English only.
+    if (path !== "/docs") assert.equal(await page.locator("html").getAttribute("lang"), "de", path);
+    await fits(page, `${path} in German`);
+    await picture(page, `${name}-german-360`);
+    await page.setExtraHTTPHeaders({});
+    await page.setViewportSize({ width: 1280, height });
+  }
+  await lookWithoutScript(page, pages);
+};
+
+const lookWithoutScript = async (page, pages) => {
+  const context = await page.context().browser().newContext({ javaScriptEnabled: false, storageState: await page.context().storageState() });
+  const plain = await context.newPage();
+  for (const [path, name] of pages) {
+    await plain.setViewportSize({ width: 1280, height: 900 });
+    await plain.goto(base + path);
+    await picture(plain, `${name}-without-script-1280`);
+    await plain.setViewportSize({ width: 360, height: 740 });
+    await fits(plain, `${path} without script`);
+  }
+  await context.close();
+};
+
 export const signUp = async (page, address) => {
   await page.goto(`${base}/app`);
   await page.getByRole("link", { name: "Create an account" }).click();
@@ -71,7 +115,7 @@ export const shorten = async (page, to) => {
 };
 
 // The browser says so in its console for each page with such a status, and for a picture of a page that is left meanwhile.
-const expectedErrors = /the server responded with a status of (404|410|422|451)|(qr\?size=352|mark-\w+\.svg) net::ERR_ABORTED/;
+const expectedErrors = /the server responded with a status of (401|404|410|422|451)|(qr\?size=352|qr\?format=svg\S*|mark-\w+\.svg) net::ERR_ABORTED/;
 export const close = (opened) => opened.close().catch((error) => {
   const others = error.actual?.filter((fault) => !expectedErrors.test(fault)) ?? [String(error)];
   assert.deepEqual(others, []);
@@ -97,7 +141,7 @@ export const painted = (of) => of.evaluate((figure) => {
 
 // What a page must not have: elements and attributes that no template has.
 export const strangers = (page) => page.evaluate(() => {
-  const own = new Set(["uplot", "app", "htmx"]);
+  const own = new Set(["uplot", "app", "htmx", "show"]);
   const isOwn = (script) => own.has(script.src.split("/assets/")[1]?.split("-")[0]);
   const scripts = [...document.scripts].filter((script) => !isOwn(script));
   const handlers = [...document.querySelectorAll("*")].filter((element) =>

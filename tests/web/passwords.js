@@ -28,17 +28,19 @@ const owner = await browser.newPage();
 await signUp(owner, email("pascale"));
 const code = await shorten(owner, secret);
 await step("an owner sets a password, and the page never shows it", async () => {
-  await owner.goto(`${base}/app/links/${code}`);
+  const form = `${base}/app/links/${code}/edit`;
+  await owner.goto(form);
   await owner.locator("#password").fill(PASSWORD);
   await owner.getByLabel("Add the visitor’s query parameters to the target").check();
   await owner.getByRole("button", { name: "Save" }).click();
   await owner.getByText("Saved.").waitFor();
-  await owner.getByText("needs a password").first().waitFor();
+  await owner.getByText("Needs a password").first().waitFor();
+  await owner.goto(form);
   assert.equal(await owner.locator("#password").inputValue(), "");
   // A save without another password keeps it.
   await owner.getByRole("button", { name: "Save" }).click();
   await owner.getByText("Saved.").waitFor();
-  await owner.getByText("needs a password").first().waitFor();
+  await owner.getByText("Needs a password").first().waitFor();
 });
 for (const javaScriptEnabled of [true, false]) {
   const visitors = await open(hosts, { javaScriptEnabled });
@@ -68,8 +70,8 @@ for (const javaScriptEnabled of [true, false]) {
   await closed(visitors);
 }
 await step("a password is taken away by its box", async () => {
-  await owner.goto(`${base}/app/links/${code}`);
-  await owner.getByLabel("Take the password away").check();
+  await owner.goto(`${base}/app/links/${code}/edit`);
+  await owner.getByLabel("Remove the password").check();
   await owner.getByRole("button", { name: "Save" }).click();
   await owner.getByText("Saved.").waitFor();
   const open = await fetch(`${base}/${code}`, { redirect: "manual" });

@@ -33,7 +33,7 @@ struct AuditEntryBody {
     /// The address of the administrator's client.
     #[schema(example = "198.51.100.7")]
     address: String,
-    /// `remove`, `revoke`, `grant`, `reset_password`, `close_report`, `see_targets` (of links with a
+    /// `remove`, `revoke`, `grant`, `revoke_role`, `reset_password`, `close_report`, `see_targets` (of links with a
     /// password), `add_domain`, `edit_domain` or `remove_domain`.
     #[schema(value_type = ActionWord)]
     action: String,

@@ -34,7 +34,7 @@ pub(in crate::api) async fn close_report(
 ) -> Result<StatusCode, ApiError> {
     // No report has the number 0.
     let id = id.parse().unwrap_or_default();
-    let closed = abuse.close_report(&administrator, id).await;
+    let closed = abuse.close_report(&administrator, id, false).await;
     closed.map_err(|error| match error {
         AbuseError::Unknown => ApiError::report_not_found(),
         error => error.into(),

@@ -13,6 +13,7 @@ pub(super) mod audit;
 pub(super) mod close_report;
 mod domain_body;
 pub(super) mod domains;
+pub(super) mod invitations;
 pub(super) mod list_removals;
 pub(super) mod removal_body;
 pub(super) mod remove;

@@ -22,9 +22,12 @@ struct SeenUserBody {
     /// Identifier.
     #[schema(example = 3, minimum = 1)]
     id: i64,
-    /// Its address.
+    /// Its address; of a group, what stands for one.
     #[schema(example = "ada@example.org")]
     email: String,
+    /// The name of a group.
+    #[schema(required = true, example = "Marketing")]
+    group: Option<String>,
     /// When it was made, in UTC.
     #[schema(example = "2027-01-31T18:00:00.123456Z", format = DateTime)]
     created_at: String,
@@ -42,6 +45,7 @@ impl SeenUserBody {
         Self {
             id: user.id.0,
             email: user.email.as_str().to_owned(),
+            group: user.group.as_ref().map(|name| name.as_str().to_owned()),
             created_at: user.created_at.with_micros(),
             links: user.links,
             is_admin: user.is_admin,

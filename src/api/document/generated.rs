@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{OpenApi as Document, ServerBuilder};
+use utoipa::openapi::{
+    ContentBuilder, OpenApi as Document, Ref, Required, ResponseBuilder, ServerBuilder,
+};
 use utoipa::{Modify, OpenApi};
 
 use super::{DOCUMENT, DocumentJson};
@@ -31,6 +35,14 @@ use crate::http::{ErrorBody, json_line};
         crate::api::delete_key::delete_key,
         crate::api::change_password::change_password,
         crate::api::log_out_everywhere::log_out_everywhere,
+        crate::api::groups::make,
+        crate::api::groups::list,
+        crate::api::groups::show,
+        crate::api::groups::rename,
+        crate::api::groups::delete,
+        crate::api::group_members::list,
+        crate::api::group_members::set,
+        crate::api::group_members::remove,
         crate::api::shorten::shorten,
         crate::api::bulk::bulk,
         crate::api::export::export,
@@ -46,6 +58,9 @@ use crate::http::{ErrorBody, json_line};
         crate::api::export_series::export_series,
         crate::api::live::live,
         crate::api::qr::qr,
+        crate::api::shares::make,
+        crate::api::shares::list,
+        crate::api::shares::end,
         crate::api::pool::add,
         crate::api::pool::show,
         crate::api::pool::empty,
@@ -64,6 +79,9 @@ use crate::http::{ErrorBody, json_line};
         crate::api::admin::domains::show_domain,
         crate::api::admin::domains::edit_domain,
         crate::api::admin::domains::remove_domain,
+        crate::api::admin::invitations::invite,
+        crate::api::admin::invitations::list_invitations,
+        crate::api::admin::invitations::revoke_invitation,
         crate::api::admin::audit::audit,
         crate::api::admin::search_links::search_links,
         crate::api::admin::list_removals::list_removals,
@@ -89,9 +107,10 @@ use crate::http::{ErrorBody, json_line};
         crate::api::prometheus::metrics,
     ),
     components(schemas(ErrorBody)),
-    modifiers(&BearerScheme),
+    modifiers(&BearerScheme, &GroupHeader),
     tags(
         (name = "accounts", description = "Register, log in, see whose token it is, change and delete the account"),
+        (name = "groups", description = "Share links with other accounts, as viewers, editors and owners"),
         (name = "links", description = "Shorten, follow, list, count, delete"),
         (name = "administration", description = "For administrators: remove, ban, see reports and the audit"),
         (name = "operations", description = "For operators of the service"),
@@ -116,6 +135,87 @@ impl Modify for BearerScheme {
             .components
             .get_or_insert_default()
             .add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    }
+}
+
+/// The header that names a group, on each route that takes it: those of the links of an account, and of its keys.
+struct GroupHeader;
+
+impl GroupHeader {
+    fn parameter() -> Parameter {
+        ParameterBuilder::new()
+            .name("Shunt-Group")
+            .parameter_in(ParameterIn::Header)
+            .required(Required::False)
+            .description(Some("The number of a group that you act for, instead of your account: one of `GET /groups`. It needs a log-in; a key of a group needs no header."))
+            .schema(Some(
+                ObjectBuilder::new()
+                    .schema_type(Type::Integer)
+                    .minimum(Some(1)),
+            ))
+            .build()
+    }
+
+    fn refusals() -> [(&'static str, &'static str, &'static str); 3] {
+        [
+            (
+                "403",
+                "The role in the group is too small, or a key names a group",
+                "You are a viewer of this group; this needs an editor",
+            ),
+            (
+                "404",
+                "You are no member of such a group",
+                "Group not found",
+            ),
+            (
+                "422",
+                "A parameter or the header is not acceptable",
+                "Shunt-Group: must be the number of a group, once",
+            ),
+        ]
+    }
+
+    fn is_of(operation: &Operation) -> bool {
+        let has_tag = |tag| operation.tags.iter().flatten().any(|of| of == tag);
+        let id = operation.operation_id.as_deref().unwrap_or_default();
+        let is_of_keys = ["create_key", "list_keys", "delete_key"].contains(&id);
+        operation.security.is_some() && (has_tag("links") || is_of_keys)
+    }
+}
+
+impl Modify for GroupHeader {
+    fn modify(&self, document: &mut Document) {
+        for item in document.paths.paths.values_mut() {
+            let operations = [
+                &mut item.get,
+                &mut item.post,
+                &mut item.patch,
+                &mut item.delete,
+            ];
+            for operation in operations
+                .into_iter()
+                .flatten()
+                .filter(|of| Self::is_of(of))
+            {
+                operation
+                    .parameters
+                    .get_or_insert_default()
+                    .push(Self::parameter().into());
+                for (status, description, detail) in Self::refusals() {
+                    let content = ContentBuilder::new()
+                        .schema(Some(Ref::from_schema_name("ErrorBody")))
+                        .example(Some(serde_json::json!({"detail": detail})))
+                        .build();
+                    let refusal = ResponseBuilder::new()
+                        .description(description)
+                        .content("application/json", content)
+                        .build();
+                    let responses = &mut operation.responses.responses;
+                    responses.entry(status.to_owned()).or_insert(refusal.into());
+                }
+            }
+        }
     }
 }
 

@@ -68,6 +68,27 @@ const readableReasons = () => ({
   },
 });
 
+// Swagger UI puts a link with the address of an operation into the button that opens it, where the keyboard cannot tell them apart.
+// To open an operation sets the address, too.
+const withoutNestedLinks = ({ React }) => ({
+  components: { DeepLink: ({ text }) => React.createElement("span", null, text) },
+});
+
+// What Swagger UI gives no name that a screen reader could say, and what scrolls where the keyboard cannot reach it.
+const names = [
+  ["textarea.body-param__text", () => "Request body"],
+  [".examples-select-element", () => "Example"],
+  ["tr[data-param-name] select", (field) => field.closest("tr").dataset.paramName],
+  ["table.responses-table", ({ id }) => `Responses of ${id.replace(/_responses$/, "")}`],
+];
+const reachAll = () => {
+  for (const [selector, name] of names) {
+    for (const field of document.querySelectorAll(`${selector}:not([aria-label])`)) field.setAttribute("aria-label", name(field));
+  }
+  for (const text of document.querySelectorAll("pre.microlight:not([tabindex])")) text.tabIndex = 0;
+};
+new MutationObserver(reachAll).observe(document.getElementById("explorer"), { childList: true, subtree: true });
+
 // A script may not follow a redirect to another site, nor see where it leads: it is told that there was one.
 const stayHere = (request) => Object.assign(request, { redirect: "manual" });
 
@@ -112,7 +133,7 @@ const explorer = SwaggerUIBundle({
   tryItOutEnabled: true,
   validatorUrl: null,
   presets: [SwaggerUIBundle.presets.apis],
-  plugins: [fromHere, readableReasons, keptInThisTab],
+  plugins: [fromHere, readableReasons, withoutNestedLinks, keptInThisTab],
   onComplete: () => restore(explorer),
   requestInterceptor: stayHere,
   responseInterceptor: tellRedirect,

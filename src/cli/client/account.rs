@@ -10,6 +10,9 @@ use super::api::{NO_KEY, is_key};
 use super::token_file::TokenFile;
 use super::{Api, Call, Failure, ServiceArgs, output, password};
 
+/// What the service says of an account with two factors, once the password was right.
+const OTP_NEEDED: &str = "One-time password needed";
+
 /// The account.
 #[derive(Args)]
 pub(in crate::cli) struct AccountArgs {
@@ -28,6 +31,10 @@ pub(in crate::cli) struct LogInArgs {
     /// Keep an API key, which is asked for, or read from standard input; it is never an argument.
     #[arg(long)]
     key: bool,
+    /// The code of the account's app, or a recovery code, if the account has two factors. Without it, it is asked for, or read from
+    /// the next line of standard input.
+    #[arg(long, value_name = "CODE", conflicts_with = "key")]
+    otp: Option<String>,
     #[command(flatten)]
     pub(super) service: ServiceArgs,
 }
@@ -40,13 +47,13 @@ pub(super) struct TokenResponse {
 
 /// Creates an account and logs in.
 pub(super) fn register(args: AccountArgs) -> Result<(), Failure> {
-    get_token(&args.email, args.service, true)
+    get_token(&args.email, None, args.service, true)
 }
 
 /// Gets a token, or a key, and keeps it.
 pub(super) fn log_in(args: LogInArgs) -> Result<(), Failure> {
     match args.email {
-        Some(email) => get_token(&email, args.service, false),
+        Some(email) => get_token(&email, args.otp, args.service, false),
         None => keep_key(args.service),
     }
 }
@@ -88,11 +95,24 @@ fn keep_key(service: ServiceArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn get_token(email: &str, service: ServiceArgs, is_new: bool) -> Result<(), Failure> {
+fn is_otp_needed(failure: &Failure) -> bool {
+    matches!(failure, Failure::Refused(detail) if detail == OTP_NEEDED)
+}
+
+fn get_token(
+    email: &str,
+    otp: Option<String>,
+    service: ServiceArgs,
+    is_new: bool,
+) -> Result<(), Failure> {
     // First: a login whose token cannot be kept would be useless.
     let file = TokenFile::of_user()?;
     file.make_room()?;
-    let body = json!({ "email": email, "password": password::read(is_new)? });
+    let mut body = json!({ "email": email, "password": password::read(is_new)? });
+    let has_otp = otp.is_some();
+    if let Some(otp) = otp {
+        body["otp"] = otp.into();
+    }
     let path = if is_new {
         "/auth/register"
     } else {
@@ -100,7 +120,13 @@ fn get_token(email: &str, service: ServiceArgs, is_new: bool) -> Result<(), Fail
     };
     let json = service.json;
     let api = Api::new(service)?;
-    let response: TokenResponse = api.read(Call::post(path).json(&body))?;
+    let response: TokenResponse = match api.read(Call::post(path).json(&body)) {
+        Err(setback) if !has_otp && is_otp_needed(&setback.failure) => {
+            body["otp"] = password::read_otp()?.into();
+            api.read(Call::post(path).json(&body))?
+        }
+        response => response?,
+    };
     let url = api.service().to_string();
     file.keep(&url, email, &response.access_token)?;
     if json {

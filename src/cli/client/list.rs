@@ -16,7 +16,7 @@ const PAGE: usize = 100;
 /// Which links, in which order.
 #[derive(Args)]
 pub(in crate::cli) struct ListArgs {
-    /// Only links with all of these words in code, alias, target, title or note.
+    /// Only links with all of these words in code, alias, target, title, note or tags.
     #[arg(long, value_name = "TEXT")]
     q: Option<String>,
     /// Only links with this tag.

@@ -11,6 +11,7 @@ mod change_password;
 mod edit;
 mod export;
 mod fields;
+mod groups;
 mod import;
 mod keys;
 mod list;
@@ -70,6 +71,11 @@ pub(super) enum Command {
     /// Create, list and delete API keys.
     #[command(subcommand, after_long_help = exit_codes!(0 1 2 3 key 5))]
     Keys(keys::Command),
+    /// List groups, create them, have members in them, and move links there.
+    ///
+    /// Commands on links, tags and keys act for a group with `--group`.
+    #[command(subcommand, after_long_help = exit_codes!(0 1 2 3 group 5))]
+    Groups(groups::Command),
     /// Create short links and print them.
     ///
     /// If a target cannot be shortened, the rest is shortened all the same; the exit code is that of the first failure.
@@ -132,6 +138,7 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         Command::Whoami(args) => whoami::whoami(args),
         Command::Password(args) => change_password::change_password(args),
         Command::Keys(command) => keys::run(command),
+        Command::Groups(command) => groups::run(command),
         Command::Shorten(args) => shorten::shorten(args),
         Command::List(args) => list::list(args),
         Command::Show(args) => show::show(args),

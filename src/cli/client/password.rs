@@ -37,6 +37,16 @@ pub(super) fn read_key() -> Result<String, Failure> {
     terminal.ask("API key: ")
 }
 
+/// Reads a one-time password.
+pub(super) fn read_otp() -> Result<String, Failure> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return next_line(&mut stdin.lock());
+    }
+    let terminal = Terminal::new().map_err(|error| unreadable(&error))?;
+    terminal.ask("Code of your app, or a recovery code: ")
+}
+
 /// Reads the new password of a link.
 pub(super) fn read_of_link() -> Result<String, Failure> {
     read(true)

@@ -21,6 +21,9 @@ pub(in crate::cli) struct ServiceArgs {
     /// How long a response may take.
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = number(1..=86_400_u64))]
     pub(super) timeout: u64,
+    /// Act for this group instead of your account: a number of `shunt groups list`.
+    #[arg(long, value_name = "NUMBER", value_parser = number(1..=i64::MAX))]
+    pub(super) group: Option<i64>,
     /// Print JSON; errors, too, on standard error.
     #[arg(long)]
     pub(super) json: bool,

@@ -54,7 +54,7 @@ impl RedisSnapshot {
 
     /// The clicks of the link at an index that the database does not have: of the pending ones and of each flush, with the
     /// interval.
-    fn unflushed(
+    pub(super) fn unflushed(
         &self,
         index: usize,
         link: LinkId,

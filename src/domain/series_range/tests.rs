@@ -227,3 +227,47 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_range_that_is_running_is_compared_with_the_same_part_of_the_range_before() {
+    for (query, now, until) in [
+        (
+            RangeQuery::default(),
+            "2026-11-25T09:30:00Z",
+            "2026-10-26T09:30:00Z",
+        ),
+        (
+            RangeQuery {
+                interval: Some("month"),
+                tz: Some("Europe/Berlin"),
+                ..RangeQuery::default()
+            },
+            "2026-11-25T09:30:00Z",
+            "2025-11-25T09:30:00Z",
+        ),
+        // February has no such part: it is compared as a whole.
+        (
+            RangeQuery {
+                interval: Some("month"),
+                from: Some("2026-03-01"),
+                ..RangeQuery::default()
+            },
+            "2026-03-31T12:00:00Z",
+            "2026-03-01T00:00:00Z",
+        ),
+        (
+            RangeQuery {
+                from: Some("2026-11-01"),
+                to: Some("2026-11-10"),
+                ..RangeQuery::default()
+            },
+            "2026-11-25T09:30:00Z",
+            "2026-11-01T00:00:00Z",
+        ),
+    ] {
+        let now = now.parse().unwrap();
+        let range = SeriesRange::parse(query, now).unwrap();
+        let found = range.compared_until(now).unwrap();
+        assert_eq!(found.to_string(), until, "{query:?}");
+    }
+}

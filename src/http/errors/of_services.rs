@@ -4,14 +4,15 @@ use axum::http::StatusCode;
 
 use super::{ApiError, RETRY_AFTER_FAILURE};
 use crate::abuse::AbuseError;
-use crate::accounts::{AccountError, HashError, MAX_KEYS, TokenFault};
+use crate::accounts::{AccountError, HashError, MAX_KEYS, SignInError, TokenFault};
 use crate::clicks::counts::CountError;
 use crate::domain::PoolTargets;
 use crate::limits::{Full, TooMany};
 use crate::links::LinkError;
+use crate::oidc::ProviderFault;
 use crate::qr::QrError;
 use crate::redirect::RedirectError;
-use crate::store::StoreError;
+use crate::store::{GroupError, StoreError};
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
@@ -104,13 +105,26 @@ impl From<AccountError> for ApiError {
             AccountError::NotAdmitted(refused) => {
                 Self::new(StatusCode::FORBIDDEN, refused.to_string())
             }
+            AccountError::NoPasswords => Self::no_passwords(),
             AccountError::EmailTaken => Self::bad_request("Email already registered"),
             AccountError::WrongCredentials => Self::wrong_credentials(),
+            AccountError::OtpNeeded => Self::otp_needed(),
+            AccountError::WrongOtp => Self::wrong_otp(),
+            AccountError::FactorMissing => Self::factor_missing(),
             AccountError::Weak(why) => Self::invalid(format!("password: {why}")),
             AccountError::Refused(fault) => fault.into(),
             AccountError::NotPermitted(scope) => Self::not_permitted(scope),
             AccountError::EndsInPast => Self::invalid("expires_at: must be in the future"),
             AccountError::TooManyKeys => Self::too_many_keys(MAX_KEYS),
+            AccountError::Group(error) => error.into(),
+            AccountError::KeyForGroup => Self::key_for_group(),
+            AccountError::OnlyOwner(group) => Self::only_owner(group.as_str()),
+            AccountError::GroupFull(max) => Self::quota_reached(max),
+            AccountError::LinksLeft(_) => {
+                let rest = "and the account has others; send the same request again";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("{error}, {rest}"))
+                    .retry_after(RETRY_AFTER_FAILURE)
+            }
             AccountError::WrongPassword => Self::wrong_password(),
             AccountError::Gone => Self::invalid_token(&error),
             AccountError::TooMany(too_many) => too_many.into(),
@@ -123,15 +137,52 @@ impl From<AccountError> for ApiError {
     }
 }
 
+impl From<GroupError> for ApiError {
+    fn from(error: GroupError) -> Self {
+        match error {
+            GroupError::Gone => AccountError::Gone.into(),
+            GroupError::NoGroup => Self::group_not_found(),
+            GroupError::RoleTooSmall(role, needed) => Self::role_too_small(role, needed),
+            GroupError::NoMember => Self::member_not_found(),
+            GroupError::LastOwner => Self::last_owner(),
+            GroupError::TooMany => Self::too_many_members(),
+            GroupError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SignInError> for ApiError {
+    fn from(error: SignInError) -> Self {
+        let status = match error {
+            SignInError::Account(error) => return error.into(),
+            SignInError::NotOffered => return Self::not_found(),
+            SignInError::Provider(ProviderFault::Unreachable(..) | ProviderFault::Busy) => {
+                return Self::not_now();
+            }
+            SignInError::Provider(_) => StatusCode::BAD_GATEWAY,
+            SignInError::Expired => StatusCode::BAD_REQUEST,
+            SignInError::Denied(_)
+            | SignInError::NoEmail
+            | SignInError::UnverifiedEmail
+            | SignInError::OfAnother
+            | SignInError::Banned(_) => StatusCode::FORBIDDEN,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
 impl From<AbuseError> for ApiError {
     fn from(error: AbuseError) -> Self {
         match error {
             AbuseError::Gone => AccountError::Gone.into(),
             AbuseError::NoAdmin => Self::no_admin(),
+            AbuseError::FactorMissing => Self::factor_missing(),
             AbuseError::Invalid(why) => Self::invalid(why.to_string()),
             AbuseError::Domain(why) => Self::invalid(why.to_string()),
+            AbuseError::NoFactor => Self::conflict(&error.to_string()),
             AbuseError::Unknown => Self::new(StatusCode::NOT_FOUND, format!("value: {error}")),
             AbuseError::OwnAccount | AbuseError::Banned => Self::invalid(format!("value: {error}")),
+            AbuseError::LastAdministrator => Self::conflict(&format!("the account {error}")),
             AbuseError::Already(id) => {
                 let detail = format!("value: was already removed, by removal {}", id.0);
                 Self::conflict(&detail)
@@ -140,6 +191,11 @@ impl From<AbuseError> for ApiError {
             AbuseError::DomainExists | AbuseError::DomainHasLinks | AbuseError::ManyDomains => {
                 Self::conflict(&format!("host: {error}"))
             }
+            AbuseError::Invitation(why) => Self::invalid(why.to_string()),
+            AbuseError::HasAccount | AbuseError::ManyInvitations => {
+                Self::conflict(&format!("email: {error}"))
+            }
+            AbuseError::NoRandomness(why) => Self::internal(&why),
             AbuseError::TooMany(too_many) => too_many.into(),
             AbuseError::Store(error) => error.into(),
         }
@@ -156,9 +212,10 @@ impl From<QrError> for ApiError {
     fn from(error: QrError) -> Self {
         match error {
             QrError::Png(_) => Self::internal(&error.to_string()),
-            QrError::TooLong | QrError::TooSmall { .. } | QrError::LowContrast => {
-                Self::invalid(error.to_string())
-            }
+            QrError::TooLong
+            | QrError::TooSmall { .. }
+            | QrError::LowContrast
+            | QrError::LogoWithoutPixels => Self::invalid(error.to_string()),
         }
     }
 }

@@ -118,9 +118,7 @@ impl FastPath {
         loop {
             match parse(&received, self.max_head) {
                 Head::Redirect(mut request) => {
-                    if let Some(host) = hosts.get().named(request.host) {
-                        request.code = request.code.at(host.id);
-                    }
+                    request.code = hosts.code_at(request.host, request.code);
                     let length = request.length;
                     let head = &received[..length];
                     let forwarded_for = request.visitor.forwarded_for();

@@ -31,6 +31,7 @@ mod measure;
 mod memory_only;
 mod outbox;
 mod probe;
+mod provider;
 mod prune;
 mod removals;
 mod replica;
@@ -120,6 +121,9 @@ pub(super) fn spawn(
             app.countries.clone(),
             Arc::clone(&app.clock),
         ));
+    }
+    if let Some(identity_provider) = app.accounts.provider() {
+        jobs.spawn(provider::run(identity_provider.clone()));
     }
     if publishes {
         let link_changes = Arc::clone(&app.link_changes);

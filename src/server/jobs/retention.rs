@@ -1,5 +1,5 @@
 //! Removes from the database what no instance needs any longer: links of deleted accounts, links that were long in a bin, old changes of links, clicks of
-//! deleted links, keys of requests that may no longer be repeated, sessions of browsers that have ended; and what is kept
+//! deleted links, keys of requests that may no longer be repeated, sessions of browsers, invitations and links for forgotten passwords that have ended; and what is kept
 //! against abuse for some days.
 
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32, tr
         remove_changes(&store).await?;
         remove_keys(&store, &*clock).await?;
         remove_sessions(&store, &*clock).await?;
+        remove_invitations(&store, &*clock).await?;
+        remove_resets(&store, &*clock).await?;
         remove_audited(&store, &*clock, audit_days).await?;
         remove_clicks(&store).await
     })
@@ -84,6 +86,28 @@ async fn remove_sessions(store: &Store, clock: &dyn Clock) -> Result<(), StoreEr
     loop {
         let started = Instant::now();
         let removed = store.prune_sessions(clock.now(), ROWS_PER_STEP).await?;
+        if removed < u64::from(ROWS_PER_STEP) {
+            return Ok(());
+        }
+        sleep(started.elapsed()).await;
+    }
+}
+
+async fn remove_invitations(store: &Store, clock: &dyn Clock) -> Result<(), StoreError> {
+    loop {
+        let started = Instant::now();
+        let removed = store.prune_invitations(clock.now(), ROWS_PER_STEP).await?;
+        if removed < u64::from(ROWS_PER_STEP) {
+            return Ok(());
+        }
+        sleep(started.elapsed()).await;
+    }
+}
+
+async fn remove_resets(store: &Store, clock: &dyn Clock) -> Result<(), StoreError> {
+    loop {
+        let started = Instant::now();
+        let removed = store.prune_resets(clock.now(), ROWS_PER_STEP).await?;
         if removed < u64::from(ROWS_PER_STEP) {
             return Ok(());
         }

@@ -13,7 +13,9 @@ use crate::store::class_reading::{BotsIn, ClassesIn};
 use crate::store::details::{self, BreakdownRow};
 use crate::store::rows::Tuples as _;
 use crate::store::summing::filters;
-use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
+use crate::store::{
+    Breakdown, BreakdownQuery, ClassSeries, ClickSum, ClicksOf, Details, OwnerSeries, StoreError,
+};
 
 /// Days of deleted links that are removed in one transaction: each may have many quarters.
 const DAYS_PER_STEP: u32 = 100;
@@ -35,6 +37,15 @@ const OF_VALUES: &str = "WITH of_values AS (
     )
     SELECT value, clicks, bots, sum(clicks) OVER ()::bigint, sum(bots) OVER ()::bigint FROM of_values
     ORDER BY value IN ('', 'other', 'imported') DESC, clicks DESC, value COLLATE \"C\" LIMIT $12";
+
+/// Which of these classes pass the filters, and whether each is that of a known bot.
+const PASSING: &str = "SELECT class.id, bot = 'true'
+     FROM unnest($1::integer[]) AS asked (class_id)
+     CROSS JOIN LATERAL (SELECT * FROM click_classes WHERE id = asked.class_id LIMIT 1) AS class
+     WHERE ($2::text IS NULL OR referrer = $2) AND ($3::text IS NULL OR country = $3)
+       AND ($4::text IS NULL OR browser = $4) AND ($5::text IS NULL OR os = $5)
+       AND ($6::text IS NULL OR device = $6) AND ($7::text IS NULL OR rule = $7)
+       AND ($8::text IS NULL OR code = $8) AND ($9::text IS NULL OR bot = $9)";
 
 /// Rows of days of these links or this account, looked up one by one: the planner does not know how few days there are: with the sums of quarters that have left them, and whether these are kept, or, without
 /// the sums, such quarters. Bound are: the first and the last day, and the days of which only a part is asked for.
@@ -64,20 +75,33 @@ const DAYS_OF_TAG: &str = days_of!(
 const DAYS_OF_DOMAIN: &str = days_of!(
     "SELECT id FROM links WHERE owner_id = $1 AND trashed_at = 0 AND $5::text IS NULL AND domain = $6"
 );
-/// What is in the bin of an owner is in the days of the owner, too.
-const DAYS_OF_BIN: &str =
-    days_of!("SELECT id FROM links WHERE owner_id = -($1::bigint) AND trashed_at > 0");
+/// What is in the bin of an owner is in the days of the owner, too, and what was moved to another account.
+const DAYS_LEFT_OUT: &str = days_of!(
+    "SELECT id FROM links WHERE owner_id = -($1::bigint) AND trashed_at > 0 AND made_by IS NULL
+     UNION ALL SELECT id FROM links WHERE made_by = -($1::bigint)"
+);
+/// What was moved to an account is not in its days.
+const DAYS_MOVED_IN: &str = days_of!(
+    "SELECT id FROM links WHERE owner_id = -($1::bigint) AND trashed_at = 0 AND made_by IS NOT NULL"
+);
 
 const BOTS_OF_LINK: &str = "SELECT day, bots, false FROM class_days_between($2, $3) AS between (at)
      CROSS JOIN LATERAL (SELECT * FROM class_days WHERE day = at AND whose = $1 LIMIT 1) AS of_day";
 
-/// Bots of links in the bin are in the days of their owner, too, and bots of deleted links until the days of these are removed.
-const BOTS_OF_OWNER: &str = "SELECT day, bots, whose > 0 FROM (
-         SELECT -user_id AS id FROM account_keys WHERE user_id = $1 AND key = $4
+/// Bots of links in the bin, and of links that were moved to another account, are in the days of their owner, too, and bots of deleted links
+/// until the days of these are removed. Bots of links that were moved to this account are not.
+const BOTS_OF_OWNER: &str = "SELECT day, bots, is_less FROM (
+         SELECT -user_id AS id, false AS is_less FROM account_keys WHERE user_id = $1 AND key = $4
          UNION ALL
-         SELECT link_id FROM deleted_details WHERE owner_id = $1 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $4)
+         SELECT link_id, true FROM deleted_details WHERE owner_id = $1 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $4)
          UNION ALL
-         SELECT id FROM links WHERE owner_id = $1 AND trashed_at > 0 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $4)
+         SELECT id, true FROM links WHERE owner_id = $1 AND trashed_at > 0 AND made_by IS NULL
+             AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $4)
+         UNION ALL
+         SELECT id, false FROM links WHERE owner_id = $1 AND trashed_at = 0 AND made_by IS NOT NULL
+             AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $4)
+         UNION ALL
+         SELECT id, true FROM links WHERE made_by = $1 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $4)
      ) AS asked CROSS JOIN class_days_between($2, $3) AS between (at)
      CROSS JOIN LATERAL (SELECT * FROM class_days WHERE day = at AND whose = asked.id LIMIT 1) AS of_day";
 
@@ -169,44 +193,10 @@ impl Details for PostgresStore {
     }
 
     async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError> {
-        let (statement, id, group) = match &query.of {
-            ClicksOf::Link(link) => (DAYS_OF_ONE, link.number(), None),
-            ClicksOf::Owner(owner) => (DAYS_OF_ONE, -owner.0, None),
-            ClicksOf::Group(owner, group) if group.tag.is_some() => {
-                (DAYS_OF_TAG, owner.0, Some(group))
-            }
-            ClicksOf::Group(owner, group) => (DAYS_OF_DOMAIN, owner.0, Some(group)),
-        };
         let mut classes = ClassesIn::new(&query.range);
-        let (first, last) = classes.days();
-        let found = self.pool.search_if(group.is_some(), async |session| {
-            let mut asked = sqlx::query_as(statement)
-                .bind(id)
-                .bind(first)
-                .bind(last)
-                .bind(classes.days_in_part());
-            if let Some(group) = group {
-                asked = asked.bind(group.tag_text()).bind(group.domain_number());
-            }
-            {
-                let mut days = asked.fetch(&mut *session);
-                while let Some((day, ended, quarters, are_kept)) = days.try_next().await? {
-                    let (ended, quarters): (Vec<u8>, Vec<u8>) = (ended, quarters);
-                    classes.add_day(1, day, (&ended, &quarters), are_kept)?;
-                }
-            }
-            if matches!(query.of, ClicksOf::Owner(_)) {
-                let asked = sqlx::query_as(DAYS_OF_BIN)
-                    .bind(id)
-                    .bind(first)
-                    .bind(last)
-                    .bind(classes.days_in_part());
-                let mut days = asked.fetch(&mut *session);
-                while let Some((day, ended, quarters, are_kept)) = days.try_next().await? {
-                    let (ended, quarters): (Vec<u8>, Vec<u8>) = (ended, quarters);
-                    classes.add_day(-1, day, (&ended, &quarters), are_kept)?;
-                }
-            }
+        let is_search = matches!(query.of, ClicksOf::Group(..));
+        let found = self.pool.search_if(is_search, async |session| {
+            read_classes(session, &query.of, &mut classes).await?;
             let (ids, clicks) = classes.sums();
             let mut asked = sqlx::query(OF_VALUES)
                 .bind(ids)
@@ -222,6 +212,69 @@ impl Details for PostgresStore {
         let found: Vec<BreakdownRow> = found.await?;
         Ok(details::breakdown(found, query.limit))
     }
+
+    async fn class_series(
+        &self,
+        query: &ClassSeries,
+    ) -> Result<Vec<(Interval, ClickSum)>, StoreError> {
+        let mut classes = ClassesIn::by_points(&query.starts, query.end);
+        let is_search = matches!(query.of, ClicksOf::Group(..));
+        let passing = self.pool.search_if(is_search, async |session| {
+            read_classes(session, &query.of, &mut classes).await?;
+            let mut asked = sqlx::query(PASSING).bind(classes.classes());
+            for filter in filters(&query.filters) {
+                asked = asked.bind(filter);
+            }
+            let passing: Vec<(i32, bool)> = asked.fetch_all(session).await?.tuples()?;
+            Ok(classes.series(&passing))
+        });
+        Ok(passing.await?)
+    }
+}
+
+/// Adds the days of these clicks.
+async fn read_classes(
+    session: &mut Session,
+    of: &ClicksOf,
+    classes: &mut ClassesIn,
+) -> Result<(), sqlx::Error> {
+    let (statement, id, group) = match of {
+        ClicksOf::Link(link) => (DAYS_OF_ONE, link.number(), None),
+        ClicksOf::Owner(owner) => (DAYS_OF_ONE, -owner.0, None),
+        ClicksOf::Group(owner, group) if group.tag.is_some() => (DAYS_OF_TAG, owner.0, Some(group)),
+        ClicksOf::Group(owner, group) => (DAYS_OF_DOMAIN, owner.0, Some(group)),
+    };
+    let (first, last) = classes.days();
+    let mut asked = sqlx::query_as(statement)
+        .bind(id)
+        .bind(first)
+        .bind(last)
+        .bind(classes.days_in_part());
+    if let Some(group) = group {
+        asked = asked.bind(group.tag_text()).bind(group.domain_number());
+    }
+    {
+        let mut days = asked.fetch(&mut *session);
+        while let Some((day, ended, quarters, are_kept)) = days.try_next().await? {
+            let (ended, quarters): (Vec<u8>, Vec<u8>) = (ended, quarters);
+            classes.add_day(1, day, (&ended, &quarters), are_kept)?;
+        }
+    }
+    let of_owner = [(DAYS_LEFT_OUT, -1), (DAYS_MOVED_IN, 1)];
+    let of_owner = (of_owner.into_iter()).filter(|_| matches!(of, ClicksOf::Owner(_)));
+    for (statement, sign) in of_owner {
+        let asked = sqlx::query_as(statement)
+            .bind(id)
+            .bind(first)
+            .bind(last)
+            .bind(classes.days_in_part());
+        let mut days = asked.fetch(&mut *session);
+        while let Some((day, ended, quarters, are_kept)) = days.try_next().await? {
+            let (ended, quarters): (Vec<u8>, Vec<u8>) = (ended, quarters);
+            classes.add_day(sign, day, (&ended, &quarters), are_kept)?;
+        }
+    }
+    Ok(())
 }
 
 impl PostgresStore {

@@ -175,11 +175,11 @@ async fn log(session: &mut Session, sums: Sums, ids: &ClassIds) -> Result<(), sq
     Ok(())
 }
 
-/// The owner of each link that still exists.
+/// The account that made each link that still exists: it has the sums.
 async fn owners(session: &mut Session, links: Vec<i64>) -> Result<Owners, sqlx::Error> {
     // One by one: a plan that was made while links were few would read all of them.
     let found: Vec<(i64, Option<i64>)> = sqlx::query(
-        "SELECT id, (SELECT owner_id FROM links WHERE links.id = asked.id) FROM unnest($1::bigint[]) AS asked (id)",
+        "SELECT id, (SELECT coalesce(made_by, owner_id) FROM links WHERE links.id = asked.id) FROM unnest($1::bigint[]) AS asked (id)",
     )
     .bind(links)
     .fetch_all(session)

@@ -1,8 +1,9 @@
 //! Sums over all links of an owner, in Postgres.
 //!
 //! Each writer that changes the clicks of links, or their classes, adds a row to `owner_series_log` for each owner and interval, in the
-//! same transaction. Links in the owner's bin are in the sums until they end, and their points are subtracted. So writers of one owner never wait for each other. A job adds the rows up in `owner_series`; a sum is read from both
-//! tables in one snapshot, and is exact at every moment.
+//! same transaction. So writers of one owner never wait for each other. A job adds the rows up in `owner_series`; a sum is read from both
+//! tables in one snapshot, and is exact at every moment. Links in the owner's bin are in the sums until they end, and links that were moved
+//! to another account for ever: their points are subtracted. Points of links that were moved to this account are added, by link.
 
 use super::class_ids::RememberedClasses;
 use super::merged_classes::add_to_owners;
@@ -25,12 +26,20 @@ macro_rules! points_of_owner {
                      WHERE owner_id = $1 AND interval >= $4 AND interval < $5 GROUP BY interval
                  ) AS logged USING (interval)
                  LEFT JOIN (
-                     SELECT at AS interval, sum(clicks)::bigint AS clicks
-                     FROM links CROSS JOIN LATERAL merged_points(links.id, $4)
-                     WHERE owner_id = $1 AND trashed_at > 0 AND at >= $4 AND at < $5 GROUP BY at
+                     SELECT at AS interval, sum(clicks)::bigint AS clicks FROM (
+                         SELECT id FROM links WHERE owner_id = $1 AND trashed_at > 0 AND made_by IS NULL
+                         UNION ALL
+                         SELECT id FROM links WHERE made_by = $1
+                     ) AS left_out CROSS JOIN LATERAL merged_points(left_out.id, $4)
+                     WHERE at >= $4 AND at < $5 GROUP BY at
                  ) AS trashed USING (interval)
              ) AS points
-             WHERE n > 0 AND $3::text IS NULL AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)"
+             WHERE n > 0 AND $3::text IS NULL AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
+             UNION ALL
+             SELECT 0, '', at::bigint, sum(clicks)::bigint FROM links CROSS JOIN LATERAL merged_points(links.id, $4)
+             WHERE owner_id = $1 AND made_by IS NOT NULL AND trashed_at = 0 AND at >= $4 AND at < $5 AND clicks > 0
+                 AND $3::text IS NULL AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
+             GROUP BY at"
     };
 }
 

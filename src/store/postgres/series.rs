@@ -9,7 +9,10 @@ use super::clicks::counts;
 use super::owner_series::points_of_owner;
 use crate::domain::{Interval, LinkId};
 use crate::store::rows::Tuples as _;
-use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
+use crate::store::{
+    DaysSnapshot, FlushesSeen, LastDays, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot,
+    StoreError,
+};
 use crate::store::{click_rows, owner_rows};
 
 /// The series and the count of a link, in one statement and so of one snapshot.
@@ -20,6 +23,16 @@ const SERIES: &str = concat!(
     SELECT 5, at, clicks FROM unnest($1) AS asked (id) CROSS JOIN LATERAL (
         SELECT at, clicks FROM merged_points(asked.id, $6) UNION ALL SELECT at, clicks FROM points_in_parts(asked.id)
     ) AS points WHERE at >= $6 AND at < $7 AND (SELECT true FROM links WHERE links.id = asked.id)"
+);
+
+/// The counts of links and their clicks by day, in one statement.
+const DAYS: &str = concat!(
+    counts!(),
+    "
+    UNION ALL
+    SELECT 10 + (at - $6) / 96, asked.id, sum(clicks)::bigint FROM unnest($1) AS asked (id) CROSS JOIN LATERAL (
+        SELECT at, clicks FROM merged_points(asked.id, $6) UNION ALL SELECT at, clicks FROM points_in_parts(asked.id)
+    ) AS points WHERE at >= $6 AND at < $7 AND clicks > 0 AND (SELECT true FROM links WHERE links.id = asked.id) GROUP BY 1, 2"
 );
 
 /// Whether a row of `links` is one of those that are asked for.
@@ -53,9 +66,14 @@ macro_rules! owner_series {
     UNION ALL
     SELECT 0, '', at::bigint, sum(clicks)::bigint FROM owner_points_in_parts($1)
     WHERE at >= $4 AND at < $5 AND EXISTS (SELECT FROM account_keys WHERE user_id = $1 AND key = $2)
-        AND (SELECT trashed_at = 0 AND ($7::bigint IS NULL OR links.domain = $7) FROM links WHERE links.id = link)
+        AND (SELECT trashed_at = 0 AND links.owner_id = $1 AND ($7::bigint IS NULL OR links.domain = $7) FROM links WHERE links.id = link)
         AND ($3::text IS NULL OR link IN (SELECT link_id FROM link_tags WHERE owner_id = $1 AND tag = $3))
     GROUP BY at
+    UNION ALL
+    SELECT 0, '', at::bigint, sum(clicks)::bigint FROM links CROSS JOIN LATERAL points_in_parts(links.id)
+    WHERE at >= $4 AND at < $5 AND links.made_by IS NOT NULL AND ",
+    is_wanted!(),
+    " GROUP BY at
     UNION ALL
     SELECT 1, epoch, flush, up_to FROM data_sets
     UNION ALL
@@ -101,6 +119,30 @@ impl Series for PostgresStore {
         let mut snapshot = click_rows::series_snapshot(found.await?)?;
         snapshot.bots = bots;
         Ok(snapshot)
+    }
+
+    async fn days(
+        &self,
+        links: &[LinkId],
+        days: LastDays,
+        flushes: Option<FlushesSeen<'_>>,
+    ) -> Result<DaysSnapshot, StoreError> {
+        let seen = flushes.unwrap_or(FlushesSeen::NONE);
+        let links: Vec<_> = links.iter().map(|link| link.number()).collect();
+        let found = self.pool.run(async |session| {
+            sqlx::query(DAYS)
+                .bind(links)
+                .bind(seen.epoch)
+                .bind(seen.under_way)
+                .bind(seen.newest)
+                .bind(seen.term)
+                .bind(days.from.number())
+                .bind(days.end())
+                .fetch_all(session)
+                .await?
+                .tuples()
+        });
+        click_rows::days_snapshot(found.await?)
     }
 
     async fn owner_series(

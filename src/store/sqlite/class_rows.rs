@@ -71,7 +71,8 @@ const ADD: &str = concat!(
 
 const OWNERS: &str = in_one_row!(
     "id, owner_id",
-    "SELECT id, owner_id FROM links WHERE id IN (SELECT value FROM json_each(?1))"
+    "SELECT id, CASE WHEN made_by IS NULL THEN owner_id ELSE coalesce((SELECT id FROM users WHERE users.id = made_by), 0) END AS owner_id
+     FROM links WHERE id IN (SELECT value FROM json_each(?1))"
 );
 
 /// Reads what is not remembered.

@@ -10,7 +10,7 @@ use crate::store::ClickDetails;
 use crate::store::click_rows::packed;
 use crate::telemetry::metrics::CLASSES_DROPPED;
 
-/// Three statements in one message to the connection's thread: each message is two switches of threads.
+/// Four statements in one message to the connection's thread: each message is two switches of threads.
 const COUNT: &str = concat!(
     // First clicks that come late, while it can be seen that they do.
     "INSERT INTO link_series (link_id, interval, clicks)

@@ -7,12 +7,15 @@ use serde_json::json;
 
 use super::SqliteStore;
 use super::class_days::days;
+use super::pool::Lease;
 use crate::domain::{Interval, LinkGroup, LinkId};
 use crate::store::class_reading::{BotsIn, ClassesIn};
 use crate::store::details::{self, BreakdownRow};
 use crate::store::rows::Tuples as _;
 use crate::store::summing::filters;
-use crate::store::{Breakdown, BreakdownQuery, ClicksOf, Details, OwnerSeries, StoreError};
+use crate::store::{
+    Breakdown, BreakdownQuery, ClassSeries, ClickSum, ClicksOf, Details, OwnerSeries, StoreError,
+};
 
 /// A breakdown of sums by class. Bound are: an object of clicks by class, the dimension, the filters, and how many rows.
 const OF_VALUES: &str = "
@@ -29,6 +32,14 @@ const OF_VALUES: &str = "
     )
     SELECT value, clicks, bots, sum(clicks) OVER (), sum(bots) OVER () FROM of_values
     ORDER BY value IN ('', 'other', 'imported') DESC, clicks DESC, value LIMIT ?11";
+
+/// Which of these classes pass the filters, and whether each is that of a known bot.
+const PASSING: &str = "
+    SELECT click_classes.id, bot = 'true' FROM json_each(?1) AS asked CROSS JOIN click_classes ON click_classes.id = asked.value
+    WHERE (?2 IS NULL OR referrer = ?2) AND (?3 IS NULL OR country = ?3)
+      AND (?4 IS NULL OR browser = ?4) AND (?5 IS NULL OR os = ?5)
+      AND (?6 IS NULL OR device = ?6) AND (?7 IS NULL OR rule = ?7)
+      AND (?8 IS NULL OR code = ?8) AND (?9 IS NULL OR bot = ?9)";
 
 /// Rows of days of these links or this account: with the sums of quarters that have left them, and whether these are kept, or, without
 /// the sums, such quarters. Bound are: the first and the last day, whose, and the days of which only a part is asked for.
@@ -54,40 +65,53 @@ const DAYS_OF_TAG: &str = days_of!(
 const DAYS_OF_DOMAIN: &str = days_of!(
     "SELECT id FROM links WHERE owner_id = ?3 AND trashed_at = 0 AND ?5 IS NULL AND domain = ?6"
 );
-/// What is in the bin of an owner is in the days of the owner, too.
-const DAYS_OF_BIN: &str = days_of!("SELECT id FROM links WHERE owner_id = -?3 AND trashed_at > 0");
+/// What is in the bin of an owner is in the days of the owner, too, and what was moved to another account.
+const DAYS_LEFT_OUT: &str = days_of!(
+    "SELECT id FROM links WHERE owner_id = -?3 AND trashed_at > 0 AND made_by IS NULL
+     UNION ALL SELECT id FROM links WHERE made_by = -?3"
+);
+/// What was moved to an account is not in its days.
+const DAYS_MOVED_IN: &str = days_of!(
+    "SELECT id FROM links WHERE owner_id = -?3 AND trashed_at = 0 AND made_by IS NOT NULL"
+);
 
 /// Bots by day. Bound are: the first and the last day, whose, and the owner's key, the tag and the host, or NULL.
 macro_rules! bots_of {
     ($whose:literal) => {
         concat!(
             days!(),
-            ", asked (id) AS (", $whose, ")
-             SELECT class_days.day, bots, asked.id > 0 AND ?4 IS NOT NULL AND ?5 IS NULL AND ?6 IS NULL
+            ", asked (id, is_less) AS (", $whose, ")
+             SELECT class_days.day, bots, is_less
              FROM asked CROSS JOIN days CROSS JOIN class_days ON class_days.day = days.day AND whose = asked.id"
         )
     };
 }
 
-const BOTS_OF_LINK: &str = bots_of!("SELECT ?3");
+const BOTS_OF_LINK: &str = bots_of!("SELECT ?3, false");
 
-/// Bots of links in the bin are in the days of their owner, too, and bots of deleted links until the days of these are removed.
+/// Bots of links in the bin, and of links that were moved to another account, are in the days of their owner, too, and bots of deleted links
+/// until the days of these are removed. Bots of links that were moved to this account are not.
 const BOTS_OF_OWNER: &str = bots_of!(
-    "SELECT -user_id FROM account_keys WHERE user_id = ?3 AND key = ?4
+    "SELECT -user_id, false FROM account_keys WHERE user_id = ?3 AND key = ?4
      UNION ALL
-     SELECT link_id FROM account_keys CROSS JOIN deleted_details ON owner_id = user_id WHERE user_id = ?3 AND key = ?4
+     SELECT link_id, true FROM account_keys CROSS JOIN deleted_details ON owner_id = user_id WHERE user_id = ?3 AND key = ?4
      UNION ALL
-     SELECT links.id FROM account_keys CROSS JOIN links ON owner_id = user_id
-     WHERE user_id = ?3 AND key = ?4 AND trashed_at > 0"
+     SELECT links.id, true FROM account_keys CROSS JOIN links ON owner_id = user_id
+     WHERE user_id = ?3 AND key = ?4 AND trashed_at > 0 AND made_by IS NULL
+     UNION ALL
+     SELECT links.id, true FROM account_keys CROSS JOIN links ON made_by = user_id WHERE user_id = ?3 AND key = ?4
+     UNION ALL
+     SELECT links.id, false FROM account_keys CROSS JOIN links ON owner_id = user_id
+     WHERE user_id = ?3 AND key = ?4 AND trashed_at = 0 AND made_by IS NOT NULL"
 );
 
 const BOTS_OF_TAG: &str = bots_of!(
-    "SELECT link_id FROM link_tags
+    "SELECT link_id, false FROM link_tags
      WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?3 AND key = ?4) AND tag = ?5
      AND (?6 IS NULL OR (SELECT domain FROM links WHERE links.id = link_id) = ?6)"
 );
 const BOTS_OF_DOMAIN: &str = bots_of!(
-    "SELECT links.id FROM links
+    "SELECT links.id, false FROM links
      WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = ?3 AND key = ?4) AND trashed_at = 0 AND domain = ?6"
 );
 
@@ -136,43 +160,8 @@ impl Details for SqliteStore {
     }
 
     async fn breakdown(&self, query: &BreakdownQuery) -> Result<Breakdown, StoreError> {
-        let (statement, id, group) = match &query.of {
-            ClicksOf::Link(link) => (DAYS_OF_ONE, link.number(), None),
-            ClicksOf::Owner(owner) => (DAYS_OF_ONE, -owner.0, None),
-            ClicksOf::Group(owner, group) if group.tag.is_some() => {
-                (DAYS_OF_TAG, owner.0, Some(group))
-            }
-            ClicksOf::Group(owner, group) => (DAYS_OF_DOMAIN, owner.0, Some(group)),
-        };
         let mut classes = ClassesIn::new(&query.range);
-        let (first, last) = classes.days();
-        let mut reader = self.reader.get_for_search_if(group.is_some()).await?;
-        let mut asked = sqlx::query(statement)
-            .bind(first)
-            .bind(last)
-            .bind(id)
-            .bind(json!(classes.days_in_part()).to_string());
-        if let Some(group) = group {
-            asked = asked.bind(group.tag_text()).bind(group.domain_number());
-        }
-        let found: Vec<(i32, Vec<u8>, Vec<u8>, bool)> =
-            asked.fetch_all(&mut *reader).await?.tuples()?;
-        for (day, ended, quarters, are_quarters_kept) in found {
-            classes.add_day(1, day, (&ended, &quarters), are_quarters_kept)?;
-        }
-        if matches!(query.of, ClicksOf::Owner(_)) {
-            let found: Vec<(i32, Vec<u8>, Vec<u8>, bool)> = sqlx::query(DAYS_OF_BIN)
-                .bind(first)
-                .bind(last)
-                .bind(id)
-                .bind(json!(classes.days_in_part()).to_string())
-                .fetch_all(&mut *reader)
-                .await?
-                .tuples()?;
-            for (day, ended, quarters, are_quarters_kept) in found {
-                classes.add_day(-1, day, (&ended, &quarters), are_quarters_kept)?;
-            }
-        }
+        let mut reader = self.read_classes(&query.of, &mut classes).await?;
         let (ids, clicks) = classes.sums();
         let ids = ids.iter().map(i32::to_string);
         let sums: serde_json::Map<_, _> = ids.zip(clicks.into_iter().map(Into::into)).collect();
@@ -187,9 +176,71 @@ impl Details for SqliteStore {
         let found: Vec<BreakdownRow> = asked.fetch_all(&mut *reader).await?.tuples()?;
         Ok(details::breakdown(found, query.limit))
     }
+
+    async fn class_series(
+        &self,
+        query: &ClassSeries,
+    ) -> Result<Vec<(Interval, ClickSum)>, StoreError> {
+        let mut classes = ClassesIn::by_points(&query.starts, query.end);
+        let mut reader = self.read_classes(&query.of, &mut classes).await?;
+        let mut asked = sqlx::query(PASSING).bind(json!(classes.classes()).to_string());
+        for filter in filters(&query.filters) {
+            asked = asked.bind(filter);
+        }
+        let passing: Vec<(i32, bool)> = asked.fetch_all(&mut *reader).await?.tuples()?;
+        Ok(classes.series(&passing))
+    }
 }
 
 impl SqliteStore {
+    /// Adds the days of these clicks; returns the connection, for what is asked of their classes.
+    async fn read_classes(
+        &self,
+        of: &ClicksOf,
+        classes: &mut ClassesIn,
+    ) -> Result<Lease<'_>, StoreError> {
+        let (statement, id, group) = match of {
+            ClicksOf::Link(link) => (DAYS_OF_ONE, link.number(), None),
+            ClicksOf::Owner(owner) => (DAYS_OF_ONE, -owner.0, None),
+            ClicksOf::Group(owner, group) if group.tag.is_some() => {
+                (DAYS_OF_TAG, owner.0, Some(group))
+            }
+            ClicksOf::Group(owner, group) => (DAYS_OF_DOMAIN, owner.0, Some(group)),
+        };
+        let (first, last) = classes.days();
+        let in_part = json!(classes.days_in_part()).to_string();
+        let mut reader = self.reader.get_for_search_if(group.is_some()).await?;
+        let mut asked = sqlx::query(statement)
+            .bind(first)
+            .bind(last)
+            .bind(id)
+            .bind(&in_part);
+        if let Some(group) = group {
+            asked = asked.bind(group.tag_text()).bind(group.domain_number());
+        }
+        let found: Vec<(i32, Vec<u8>, Vec<u8>, bool)> =
+            asked.fetch_all(&mut *reader).await?.tuples()?;
+        for (day, ended, quarters, are_quarters_kept) in found {
+            classes.add_day(1, day, (&ended, &quarters), are_quarters_kept)?;
+        }
+        let of_owner = [(DAYS_LEFT_OUT, -1), (DAYS_MOVED_IN, 1)];
+        let of_owner = (of_owner.into_iter()).filter(|_| matches!(of, ClicksOf::Owner(_)));
+        for (statement, sign) in of_owner {
+            let found: Vec<(i32, Vec<u8>, Vec<u8>, bool)> = sqlx::query(statement)
+                .bind(first)
+                .bind(last)
+                .bind(id)
+                .bind(&in_part)
+                .fetch_all(&mut *reader)
+                .await?
+                .tuples()?;
+            for (day, ended, quarters, are_quarters_kept) in found {
+                classes.add_day(sign, day, (&ended, &quarters), are_quarters_kept)?;
+            }
+        }
+        Ok(reader)
+    }
+
     /// Clicks of known bots on a link, by interval.
     pub(super) async fn bots_of_link(
         &self,

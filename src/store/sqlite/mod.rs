@@ -1,12 +1,12 @@
 //! The store in SQLite: one file, for one process. A second process is refused: it would not learn of the deletions of
-//! the first.
+//! the first. `shunt admin` caches no link, and so may work beside it: its changes are written as changes by hand are, and the
+//! service learns of them from the outbox.
 //!
 //! WAL with `synchronous = NORMAL`: what is committed survives a crash of the process; a power failure
 //! may take the last commits with it, and never corrupts the file.
 
-use std::fs::{File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 
 use self::class_sums::ClassSums;
 use self::compaction::Compactor;
+use self::files::{cannot_make, folder};
 use self::log::Log;
+use self::owner::Owner;
 use self::pool::{Opener, Pool};
 use self::presence::Presence;
 use super::migrations::Schema;
@@ -36,9 +38,11 @@ mod clicks;
 mod compaction;
 mod counted;
 mod details;
+mod files;
 mod log;
 mod migrate;
 mod one_row;
+mod owner;
 mod owner_series;
 mod pool;
 mod presence;
@@ -48,6 +52,7 @@ mod step_size;
 
 pub(super) use clicks::written_clicks;
 pub(super) use counted::{count_clicks, insert_classes};
+pub use files::companion_file;
 pub use log::DiskUsage;
 pub use migrate::migrate_sqlite;
 
@@ -69,8 +74,7 @@ pub struct SqliteStore {
     appends: Acknowledgements,
     presence: Arc<Presence>,
     pub(super) installation: String,
-    /// Keeps other processes away. The kernel releases the lock when this process ends, however it ends.
-    _lock: File,
+    owner: Owner,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -85,14 +89,32 @@ impl SqliteStore {
         settings: StoreSettings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        if matches!(settings.schema, Schema::Require) && !path.exists() {
-            return Err(OpenError::Wrong(format!(
-                "{}: there is no such file; run `shunt migrate` first, or start without NO_MIGRATE",
-                path.display()
-            )));
-        }
+        is_there(path, settings.schema)?;
         ordinary(path)?;
-        let lock = lock(path)?;
+        let owner = Owner::lock(path).await?;
+        Self::open_as(owner, path, settings, clock).await
+    }
+
+    /// Opens the file for a process that works beside the service that has it, if one runs.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub async fn open_beside(
+        path: &Path,
+        settings: StoreSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        is_there(path, settings.schema)?;
+        ordinary(path)?;
+        Self::open_as(Owner::beside(path), path, settings, clock).await
+    }
+
+    async fn open_as(
+        owner: Owner,
+        path: &Path,
+        settings: StoreSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
         let options = SqliteConnectOptions::new()
             .filename(path)
             .journal_mode(SqliteJournalMode::Wal)
@@ -145,7 +167,7 @@ impl SqliteStore {
             log,
             presence,
             installation,
-            _lock: lock,
+            owner,
             clock,
         })
     }
@@ -168,7 +190,16 @@ impl SqliteStore {
     }
 
     pub(super) async fn close(&self) -> Result<(), StoreError> {
+        // The log of a running service is its own.
+        if self.has_service_beside() {
+            return Ok(());
+        }
         self.log.close().await
+    }
+
+    /// Whether a service has the file while this process works beside it.
+    pub(super) fn has_service_beside(&self) -> bool {
+        self.owner.is_another()
     }
 
     /// Makes the folder of a database.
@@ -191,31 +222,9 @@ impl SqliteStore {
     }
 }
 
-/// The folder of a file; `None` where it is the one that the process runs in.
-fn folder(path: &Path) -> Option<&Path> {
-    path.parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-}
-
-/// A file that belongs to the database, named in the way of SQLite's own files: no other database has the same.
-#[must_use]
-pub fn companion_file(database: &Path, ending: &str) -> PathBuf {
-    let mut path = database.as_os_str().to_owned();
-    path.push(ending);
-    path.into()
-}
-
 fn cannot_open(path: &Path, error: sqlx::Error) -> OpenError {
     let (OpenError::Wrong(why) | OpenError::NotYet(why)) = error.into();
     OpenError::Wrong(format!("{}: {why}", path.display()))
-}
-
-fn cannot_make(path: &Path, error: &std::io::Error) -> OpenError {
-    OpenError::Wrong(format!(
-        "{}: {}; name a file in a folder that can be written to",
-        path.display(),
-        io_reason(error)
-    ))
 }
 
 /// Refuses a read-only file: SQLite would open it, and fail with the first write. The check does not open the file:
@@ -231,6 +240,17 @@ fn writable(path: &Path) -> Result<(), OpenError> {
     }
 }
 
+/// Refuses to make a file that should have its schema already.
+fn is_there(path: &Path, schema: Schema) -> Result<(), OpenError> {
+    if matches!(schema, Schema::Require) && !path.exists() {
+        return Err(OpenError::Wrong(format!(
+            "{}: there is no such file; run `shunt migrate` first, or start without NO_MIGRATE",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
 /// Refuses what is not a regular file: a pipe would be waited for, and a device would be written to.
 fn ordinary(path: &Path) -> Result<(), OpenError> {
     for path in [path, &companion_file(path, ".owner")] {
@@ -242,29 +262,4 @@ fn ordinary(path: &Path) -> Result<(), OpenError> {
         }
     }
     Ok(())
-}
-
-/// Locks a database for this process, before anything is read or written.
-fn lock(path: &Path) -> Result<File, OpenError> {
-    // A folder that is made for a mistyped path would hide that the links are elsewhere.
-    if let Some(folder) = folder(path).filter(|folder| !folder.exists()) {
-        return Err(OpenError::Wrong(format!(
-            "the folder {} does not exist; make it, or name a file in one that does",
-            folder.display()
-        )));
-    }
-    let failed = |error: std::io::Error| cannot_make(path, &error);
-    let file = File::options()
-        .create(true)
-        .append(true)
-        .open(companion_file(path, ".owner"))
-        .map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::Wrong(format!(
-            "{} is in use by another shunt; stop that one first, or name another file",
-            path.display()
-        ))),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
-    }
 }

@@ -9,7 +9,10 @@ use super::clicks::counts;
 use super::owner_series::points;
 use crate::domain::{Interval, LinkId};
 use crate::store::rows::Tuples as _;
-use crate::store::{FlushesSeen, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot, StoreError};
+use crate::store::{
+    DaysSnapshot, FlushesSeen, LastDays, OwnerSeries, OwnerSnapshot, Series, SeriesSnapshot,
+    StoreError,
+};
 use crate::store::{click_rows, owner_rows};
 
 /// The series and the count of a link, in one statement and so of one snapshot.
@@ -25,6 +28,21 @@ const SERIES: &str = concat!(
         UNION ALL
         SELECT journal.interval, n FROM journal JOIN links USING (id)
     ) WHERE at >= ?7 AND at < ?8 AND n > 0"
+);
+
+/// The counts of links and their clicks by day, in one statement.
+const DAYS: &str = concat!(
+    counts!(),
+    "
+    UNION ALL
+    SELECT 10 + (at - ?7) / 96, id, sum(n) FROM (
+        SELECT link_id AS id, interval AS at, link_series.clicks AS n FROM asked JOIN link_series ON link_id = asked.id
+        WHERE interval >= ?7 AND interval < ?8
+        UNION ALL
+        SELECT links.id, interval, in_interval FROM asked JOIN links USING (id)
+        UNION ALL
+        SELECT journal.id, journal.interval, n FROM journal JOIN links USING (id)
+    ) WHERE at >= ?7 AND at < ?8 AND n > 0 GROUP BY 1, 2"
 );
 
 /// The same of all links of an owner, with the ledger; the kinds of rows are those of `owner_rows`.
@@ -69,6 +87,29 @@ impl Series for SqliteStore {
         let mut snapshot = click_rows::series_snapshot(found)?;
         snapshot.bots = bots;
         Ok(snapshot)
+    }
+
+    async fn days(
+        &self,
+        links: &[LinkId],
+        days: LastDays,
+        flushes: Option<FlushesSeen<'_>>,
+    ) -> Result<DaysSnapshot, StoreError> {
+        let seen = flushes.unwrap_or(FlushesSeen::NONE);
+        let links: Vec<_> = links.iter().map(|link| link.number()).collect();
+        let found = sqlx::query(DAYS)
+            .bind(serde_json::json!(links).to_string())
+            .bind(seen.epoch)
+            .bind(serde_json::json!(seen.under_way).to_string())
+            .bind(seen.newest)
+            .bind(seen.term)
+            .bind(self.clock.now().micros())
+            .bind(days.from.number())
+            .bind(days.end())
+            .fetch_all(&mut *self.reader.get().await?)
+            .await?
+            .tuples()?;
+        click_rows::days_snapshot(found)
     }
 
     async fn owner_series(

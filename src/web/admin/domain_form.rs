@@ -1,21 +1,11 @@
 //! The form of a host beside the service's own.
 
+use super::faults::Refused;
 use crate::domain::{
     Domain, DomainFields, DomainHost, FieldEdit, InvalidDomain, NamedOwners, TargetUrl,
     WellKnownFile,
 };
-use crate::http::ApiError;
-use crate::web::form::{Fault, Form};
-
-/// The fields that have faults of their own.
-const FIELDS: [&str; 6] = [
-    "host",
-    "root_url",
-    "not_found_url",
-    "owners",
-    "assetlinks",
-    "apple_app_site_association",
-];
+use crate::web::form::Form;
 
 /// What the form has in it.
 #[derive(Default)]
@@ -28,7 +18,7 @@ pub(super) struct DomainForm {
     pub(super) owners: String,
     pub(super) assetlinks: String,
     pub(super) apple_app_site_association: String,
-    fault: Option<Fault>,
+    refused: Option<Refused>,
 }
 
 impl DomainForm {
@@ -54,7 +44,7 @@ impl DomainForm {
                 }),
             assetlinks: file(&domain.assetlinks),
             apple_app_site_association: file(&domain.apple_app_site_association),
-            fault: None,
+            refused: None,
         }
     }
 
@@ -71,21 +61,21 @@ impl DomainForm {
             owners: text("owners"),
             assetlinks: text("assetlinks"),
             apple_app_site_association: text("apple_app_site_association"),
-            fault: None,
+            refused: None,
         }
     }
 
     /// The same with what is wrong.
-    pub(super) fn refused(self, error: &ApiError) -> Self {
+    pub(super) fn refused(self, refused: Refused) -> Self {
         Self {
-            fault: Some(Fault::of(error, &FIELDS)),
+            refused: Some(refused),
             ..self
         }
     }
 
     /// The fault of a field; with an empty `field`, the fault that belongs to no field.
     pub(super) fn fault_of(&self, field: &str) -> Option<&str> {
-        self.fault.as_ref().and_then(|fault| fault.at(field))
+        self.refused.as_ref().and_then(|refused| refused.at(field))
     }
 
     pub(super) fn host(&self) -> Result<DomainHost, InvalidDomain> {

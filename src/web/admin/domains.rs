@@ -8,14 +8,16 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::domain_form::DomainForm;
-use super::{Admin, ListPage, ListQuery, Section};
+use super::faults::Refused;
+use super::question::{Question, asked};
+use super::{Admin, ListPage, ListQuery, Section, found};
 use crate::abuse::{Abuse, AbuseError};
-use crate::domain::{DomainHost, InvalidDomain, ListedDomain, TargetUrl};
+use crate::domain::{DomainHost, InvalidDomain, ListedDomain, TargetUrl, Zone};
 use crate::http::{ApiError, QueryOf};
 use crate::links::LinkService;
 use crate::web::form::Form;
-use crate::web::page::{Frame, Site, number_of, own_page, see_other};
-use crate::web::questions::{Question, asked};
+use crate::web::language::Language;
+use crate::web::page::{Frame, Site, own_page, see_other};
 
 /// The most links of a host that are counted.
 const MANY_LINKS: u64 = 1_000;
@@ -27,6 +29,7 @@ const NAMED_OWNERS: usize = 3;
 #[derive(Template)]
 #[template(path = "admin/domains.html")]
 struct DomainRow {
+    language: Language,
     host: String,
     path: String,
     links: String,
@@ -36,29 +39,34 @@ struct DomainRow {
 }
 
 impl DomainRow {
-    fn of(listed: ListedDomain) -> Self {
+    fn of(listed: ListedDomain, language: Language) -> Self {
         let ListedDomain { domain, links } = listed;
+        let made = language.date(domain.created_at, &Zone::UTC);
         Self {
+            language,
             path: path_of(&domain.host),
             host: domain.host.to_string(),
             links: if links < MANY_LINKS {
-                number_of(links, "link")
+                language.count("admin_links", links)
             } else {
-                "1,000 links or more".to_owned()
+                language.count("admin_links_or_more", MANY_LINKS)
             },
             owners: match domain.owners {
-                None => "every account".to_owned(),
-                Some(owners) if owners.is_empty() => "no account".to_owned(),
+                None => language.text("admin_for_all").to_owned(),
+                Some(owners) if owners.is_empty() => language.text("admin_for_none").to_owned(),
                 Some(owners) => {
                     let named = owners[..owners.len().min(NAMED_OWNERS)].join(", ");
                     match owners.len().saturating_sub(NAMED_OWNERS) {
                         0 => named,
-                        more => format!("{named} and {}", number_of(more as u64, "more account")),
+                        more => {
+                            let more = language.count("admin_more_accounts", more as u64);
+                            format!("{named} {more}")
+                        }
                     }
                 }
             },
             root: domain.root.map(|root| root.as_str().to_owned()),
-            made: domain.created_at.date(),
+            made: language.with("admin_since", &[("date", &made)]),
         }
     }
 }
@@ -72,6 +80,7 @@ fn path_of(host: &DomainHost) -> String {
 #[derive(Template)]
 #[template(path = "admin/new_domain.html")]
 struct NewDomain<'a> {
+    language: Language,
     section: Section,
     query: &'a ListQuery,
     csrf: &'a str,
@@ -116,17 +125,20 @@ async fn list(
     form: &DomainForm,
     status: StatusCode,
 ) -> Result<Response, ApiError> {
-    let found = async { Ok(abuse.listed_domains(&query.wanted(abuse).await?).await?) };
-    let (section, found) = (Section::DOMAINS, found.await);
-    let mut page = ListPage::new(site, admin, section, query, found, DomainRow::of)?;
+    let (language, section) = (admin.language(), Section::DOMAINS);
+    let wanted = query.wanted(abuse, language).await?;
+    let found = found(wanted, async |wanted| abuse.listed_domains(&wanted).await).await?;
+    let row = |listed| DomainRow::of(listed, language);
+    let mut page = ListPage::new(site, admin, section, query, found, row)?;
     page.said = match query.done.as_str() {
-        "added" => "Added. Every instance knows it within a second.",
-        "deleted" => "Deleted.",
-        "none" => "There is no such domain.",
+        "added" => language.text("admin_domain_added"),
+        "deleted" => language.text("admin_domain_deleted"),
+        "none" => language.text("admin_no_domain"),
         _ => "",
     };
     let csrf = admin.signed_in.owner().csrf;
     let form = NewDomain {
+        language,
         section,
         query,
         csrf,
@@ -145,23 +157,23 @@ pub(in crate::web) async fn add(
     admin.signed_in.check(&site, &form)?;
     let sent = DomainForm::sent(&form);
     let added = async {
-        let host = sent.host()?;
+        let host = sent.host().map_err(AbuseError::from)?;
         if links.own_host.is_named(&host) {
             return Err(AbuseError::from(InvalidDomain::Own));
         }
         let edit = abuse.domain_edit(&host, sent.fields()?).await?;
         abuse.add_domain(&admin.administrator, &host, &edit).await
     };
-    match added.await.map_err(ApiError::from) {
+    match added.await {
         Ok((_, changes)) => {
             links.announce_hosts(&changes).await?;
             Ok(see_other("/app/admin/domains?done=added"))
         }
-        Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {
-            let query = ListQuery::default();
-            let form = sent.refused(&error);
-            list(&abuse, &site, &admin, &query, &form, error.status()).await
+            let refused = Refused::of(error, admin.language())?;
+            let (query, status) = (ListQuery::default(), refused.status);
+            let form = sent.refused(refused);
+            list(&abuse, &site, &admin, &query, &form, status).await
         }
     }
 }
@@ -180,7 +192,7 @@ pub(in crate::web) async fn show_one(
 ) -> Result<Response, ApiError> {
     let domain = abuse.domain(&host_in_path(&host)?).await?;
     let said = if query.done == "changed" {
-        "Saved. Every instance knows it within a second."
+        admin.language().text("admin_domain_saved")
     } else {
         ""
     };
@@ -224,15 +236,15 @@ pub(in crate::web) async fn edit(
         let edit = abuse.domain_edit(&host, sent.fields()?).await?;
         abuse.edit_domain(&admin.administrator, &host, &edit).await
     };
-    match edited.await.map_err(ApiError::from) {
+    match edited.await {
         Ok((_, changes)) => {
             links.announce_hosts(&changes).await?;
             Ok(see_other(&format!("{}?done=changed", path_of(&host))))
         }
-        Err(error) if error.status().is_server_error() => Err(error),
         Err(error) => {
-            let form = sent.refused(&error);
-            one(&site, &admin, &host, "", &form, error.status())
+            let refused = Refused::of(error, admin.language())?;
+            let status = refused.status;
+            one(&site, &admin, &host, "", &sent.refused(refused), status)
         }
     }
 }
@@ -245,23 +257,25 @@ pub(in crate::web) async fn ask(
     Path(host): Path<String>,
 ) -> Result<Response, ApiError> {
     let domain = abuse.domain(&host_in_path(&host)?).await?;
-    let root = domain.root.as_ref().map(TargetUrl::as_str);
-    let leads = root.map_or_else(String::new, |root| {
-        format!(" It no longer leads to {root}.")
-    });
+    let language = admin.language();
     let path = path_of(&domain.host);
+    let root = domain.root.as_ref().map(TargetUrl::as_str);
     let question = Question {
-        title: format!("Delete the domain {}?", domain.host),
-        text: format!(
-            "Requests for this host are answered like requests for the service's own host.{leads}"
+        title: language.with(
+            "admin_delete_domain_title",
+            &[("host", domain.host.as_str())],
         ),
+        facts: root
+            .map(|root| (language.text("admin_root"), root.to_owned()))
+            .into_iter()
+            .collect(),
+        text: language.text("admin_delete_domain_text").to_owned(),
         action: format!("{path}/delete"),
-        yes: "Delete",
-        no: "Cancel",
+        fields: Vec::new(),
+        yes: language.text("admin_delete"),
         back: path,
-        ..Question::default()
     };
-    asked(&site, &admin.signed_in, StatusCode::OK, question)
+    asked(&site, &admin, question)
 }
 
 pub(in crate::web) async fn delete(
@@ -281,10 +295,11 @@ pub(in crate::web) async fn delete(
         }
         Err(AbuseError::NoDomain) => Ok(see_other("/app/admin/domains?done=none")),
         Err(error @ AbuseError::DomainHasLinks) => {
-            let error = ApiError::from(error);
+            let refused = Refused::of(error, admin.language())?;
+            let status = refused.status;
             let domain = abuse.domain(&host).await?;
-            let form = DomainForm::of(&domain).refused(&error);
-            one(&site, &admin, &domain.host, "", &form, error.status())
+            let form = DomainForm::of(&domain).refused(refused);
+            one(&site, &admin, &domain.host, "", &form, status)
         }
         Err(error) => Err(error.into()),
     }

@@ -1,5 +1,6 @@
 //! Administration, for accounts with the role: over the same service as `/admin/*` of the API.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
@@ -9,21 +10,34 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
-use super::link_list::refused_text;
+use super::language::Language;
 use super::page::{Frame, Site, html};
 use super::session::SignedIn;
-use crate::abuse::{Abuse, Administrator};
+use crate::abuse::{Abuse, AbuseError, Administrator};
 use crate::accounts::Accounts;
-use crate::domain::{NamedUser, Newest, NewestWanted};
+use crate::domain::{EmailAddress, NamedUser, Newest, NewestWanted, Timestamp, UserId, Zone};
 use crate::http::{ApiError, ClientAddress};
+use faults::Refused;
 
+mod account_facts;
 pub(super) mod accounts;
 pub(super) mod audit;
 mod domain_form;
 pub(super) mod domains;
+pub(super) mod factors;
+mod faults;
+mod health;
+pub(super) mod invitations;
 pub(super) mod links;
+pub(super) mod overview;
+mod question;
+mod removal_form;
+mod removal_question;
 pub(super) mod removals;
 pub(super) mod reports;
+pub(super) mod roles;
+
+pub use health::Health;
 
 /// Entries of a page.
 const PER_PAGE: u32 = 50;
@@ -32,6 +46,12 @@ const PER_PAGE: u32 = 50;
 pub(super) struct Admin {
     signed_in: SignedIn,
     administrator: Administrator,
+}
+
+impl Admin {
+    fn language(&self) -> Language {
+        self.signed_in.owner().language
+    }
 }
 
 impl<S> FromRequestParts<S> for Admin
@@ -47,7 +67,7 @@ where
         let signed_in = SignedIn::from_request_parts(parts, state).await?;
         let Ok(client) = ClientAddress::from_request_parts(parts, state).await;
         let abuse = Arc::<Abuse>::from_ref(state);
-        let administrator = abuse.administrator(signed_in.principal, client.as_str());
+        let administrator = abuse.administrator(signed_in.person, client.as_str());
         match administrator.await {
             Ok(administrator) => Ok(Self {
                 signed_in,
@@ -58,34 +78,37 @@ where
     }
 }
 
-/// A page of administration.
+/// A page of administration, with the name of its text.
 #[derive(Clone, Copy)]
 struct Section {
     path: &'static str,
     name: &'static str,
-    title: &'static str,
 }
 
 impl Section {
-    const REMOVALS: Self = Self::new("/app/admin", "Removals", "Administration");
-    const REPORTS: Self = Self::new("/app/admin/reports", "Reports", "Reports");
-    const LINKS: Self = Self::new("/app/admin/links", "Links", "Links of all accounts");
-    const ACCOUNTS: Self = Self::new("/app/admin/accounts", "Accounts", "Accounts");
-    const DOMAINS: Self = Self::new("/app/admin/domains", "Domains", "Domains");
-    const AUDIT: Self = Self::new("/app/admin/audit", "Audit", "Audit");
+    const OVERVIEW: Self = Self::new("/app/admin", "admin_overview");
+    const REPORTS: Self = Self::new("/app/admin/reports", "admin_reports");
+    const LINKS: Self = Self::new("/app/admin/links", "admin_all_links");
+    const ACCOUNTS: Self = Self::new("/app/admin/accounts", "admin_accounts");
+    const INVITATIONS: Self = Self::new("/app/admin/invitations", "admin_invitations");
+    const REMOVALS: Self = Self::new("/app/admin/removals", "admin_removals");
+    const DOMAINS: Self = Self::new("/app/admin/domains", "admin_domains");
+    const AUDIT: Self = Self::new("/app/admin/audit", "admin_audit");
 
     /// All of them, in their order.
-    const ALL: [Self; 6] = [
-        Self::REMOVALS,
+    const ALL: [Self; 8] = [
+        Self::OVERVIEW,
         Self::REPORTS,
         Self::LINKS,
         Self::ACCOUNTS,
+        Self::INVITATIONS,
+        Self::REMOVALS,
         Self::DOMAINS,
         Self::AUDIT,
     ];
 
-    const fn new(path: &'static str, name: &'static str, title: &'static str) -> Self {
-        Self { path, name, title }
+    const fn new(path: &'static str, name: &'static str) -> Self {
+        Self { path, name }
     }
 }
 
@@ -101,40 +124,78 @@ pub(super) struct ListQuery {
     before: String,
     /// What was done just now.
     done: String,
+    /// Which reports are wanted: open ones, unless it is `closed`.
+    state: String,
     /// What the form for a removal has in it already.
     kind: String,
     value: String,
 }
 
 impl ListQuery {
-    async fn wanted(&self, abuse: &Abuse) -> Result<NewestWanted, ApiError> {
-        let text = abuse.searched(self.q.trim());
+    /// What is wanted; the inner error says what the administrator should change.
+    async fn wanted(
+        &self,
+        abuse: &Abuse,
+        language: Language,
+    ) -> Result<Result<NewestWanted, Refused>, ApiError> {
+        let Ok(text) = abuse.searched(self.q.trim()) else {
+            let text = language.text("admin_fault_search");
+            return Ok(Err(Refused::whole(text)));
+        };
         let owner = match self.owner.trim() {
             "" => None,
             raw => {
-                let message = "owner: must be an account's number, or its e-mail address";
-                let named = NamedUser::parse(raw).ok_or_else(|| ApiError::invalid(message))?;
-                Some(abuse.user(&named).await?)
+                let found = match NamedUser::parse(raw) {
+                    Some(named) => abuse.user(&named).await,
+                    None => Err(AbuseError::Unknown),
+                };
+                match found {
+                    Ok(user) => Some(user),
+                    Err(AbuseError::Unknown) => {
+                        let text = language.text("admin_fault_no_such_account");
+                        return Ok(Err(Refused::whole(text)));
+                    }
+                    Err(error) => return Err(error.into()),
+                }
             }
         };
-        Ok(NewestWanted {
-            text: text.map_err(|_| refused_text())?,
+        Ok(Ok(NewestWanted {
+            text,
             owner,
             before: self.before.parse().ok(),
             limit: PER_PAGE,
-        })
+        }))
     }
 
     /// The address of the part of the list at `path` before a number.
     fn next(&self, path: &str, before: i64) -> String {
         let before = before.to_string();
         let mut query = Serializer::new(String::new());
-        for (name, value) in [("q", &self.q), ("owner", &self.owner), ("before", &before)] {
+        for (name, value) in [
+            ("q", &self.q),
+            ("owner", &self.owner),
+            ("state", &self.state),
+            ("before", &before),
+        ] {
             if !value.is_empty() {
                 query.append_pair(name, value);
             }
         }
         format!("{path}?{}", query.finish())
+    }
+}
+
+/// What a list found, or the sentence why nothing was.
+type Found<E> = Result<Newest<E>, Refused>;
+
+/// Finds entries, if what is wanted is understood.
+async fn found<E>(
+    wanted: Result<NewestWanted, Refused>,
+    find: impl AsyncFnOnce(NewestWanted) -> Result<Newest<E>, AbuseError>,
+) -> Result<Found<E>, ApiError> {
+    match wanted {
+        Ok(wanted) => Ok(Ok(find(wanted).await?)),
+        Err(refused) => Ok(Err(refused)),
     }
 }
 
@@ -146,36 +207,38 @@ struct ListPage<'a> {
     section: Section,
     /// What was done just now.
     said: &'static str,
+    /// Why something was not done.
+    refusal: Option<String>,
     /// The form above the list, as HTML.
     form: String,
     /// The entries, as HTML.
     rows: Vec<String>,
     /// The address of the next part.
     next: Option<String>,
-    /// Why the list is missing, in the API's own words.
+    /// Why the list is missing.
     fault: Option<String>,
 }
 
 impl<'a> ListPage<'a> {
-    /// A page with what was found; with the reason why nothing was, if that is the client's to know.
+    /// A page with what was found; with the reason why nothing was, if that is the administrator's to know.
     fn new<E, R: Template>(
         site: &'a Site,
         admin: &'a Admin,
         section: Section,
         query: &ListQuery,
-        found: Result<Newest<E>, ApiError>,
+        found: Found<E>,
         row: impl Fn(E) -> R,
     ) -> Result<Self, ApiError> {
         let (found, fault) = match found {
             Ok(found) => (found, None),
-            Err(error) if error.status().is_server_error() => return Err(error),
-            Err(error) => (Newest::default(), Some(error.detail().to_owned())),
+            Err(refused) => (Newest::default(), Some(refused.text)),
         };
         let rows = found.entries.into_iter().map(|entry| html(&row(entry)));
         Ok(Self {
             frame: Frame::own(site, admin.signed_in.owner()),
             section,
             said: "",
+            refusal: None,
             form: String::new(),
             rows: rows.collect::<Result<_, _>>()?,
             next: found.next.map(|before| query.next(section.path, before)),
@@ -194,6 +257,7 @@ impl<'a> ListPage<'a> {
 #[derive(Template)]
 #[template(path = "admin/search.html")]
 struct SearchForm<'a> {
+    language: Language,
     section: Section,
     /// What is searched.
     label: &'static str,
@@ -202,9 +266,46 @@ struct SearchForm<'a> {
     query: &'a ListQuery,
 }
 
+/// A moment to the minute, in UTC.
+fn moment(language: Language, at: Timestamp) -> String {
+    format!("{} UTC", language.moment(at, &Zone::UTC))
+}
+
+/// What accounts are called: by their addresses, and an account that is gone by its number.
+struct Names {
+    language: Language,
+    emails: HashMap<UserId, EmailAddress>,
+}
+
+impl Names {
+    /// Of the accounts of what was found.
+    async fn of<E>(
+        abuse: &Abuse,
+        language: Language,
+        found: &Found<E>,
+        account: impl Fn(&E) -> Option<UserId>,
+    ) -> Result<Self, ApiError> {
+        let entries = found.iter().flat_map(|found| &found.entries);
+        let emails = abuse.emails_of(entries.filter_map(account)).await?;
+        Ok(Self { language, emails })
+    }
+
+    fn name(&self, user: UserId) -> String {
+        match self.emails.get(&user) {
+            Some(email) => email.as_str().to_owned(),
+            None => account_of(self.language, user.0),
+        }
+    }
+}
+
+/// An account by its number.
+fn account_of(language: Language, user: i64) -> String {
+    language.with("admin_account_n", &[("n", &user.to_string())])
+}
+
 /// The address of the form for a removal with these two in it.
 fn removal_path(kind: &str, value: &str) -> String {
     let mut query = Serializer::new(String::new());
     query.append_pair("kind", kind).append_pair("value", value);
-    format!("/app/admin?{}", query.finish())
+    format!("{}?{}", Section::REMOVALS.path, query.finish())
 }

@@ -230,7 +230,7 @@ fn a_refused_line_has_its_target_and_its_code_wherever_the_file_names_them() {
     let refused = copy.beside(".refused.csv");
     let protected = "41,\"password: is protected by a password whose hash is missing, and here it would be open to everyone; \
                      export it with the hash, or leave the link out\",\
-                     https://example.org/members,members,,,,Members only,,false,,,,false,,,true,,,17,true";
+                     https://example.org/members,members,go.example.org,,,Members only,,false,,,,false,,,true,,,17,true";
     assert_eq!(refused[2], protected);
 
     let file = "target_url,custom_code,max_clicks,title\n\

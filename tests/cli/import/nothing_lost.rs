@@ -78,7 +78,7 @@ fn bytes_that_are_no_text_are_kept_in_the_list_and_refused_again() {
 fn what_would_be_more_open_stays_refused_in_the_list() {
     let service = Service::start();
     let ada = Person::registered(&service, "ada@example.org");
-    for (name, from, refused) in [("kutt.json", "kutt", 2), ("shlink.json", "shlink", 1)] {
+    for (name, from, refused) in [("kutt.json", "kutt", 2), ("shlink.json", "shlink", 2)] {
         let copy = Copy::of(name);
         import(&ada, &copy.path, from, &[]);
         let list = Copy::with(

@@ -3,9 +3,12 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::requests::{Account, GRANT, PASSWORD, Requests, between, removed, reported};
+use super::requests::{
+    Account, GRANT, PASSWORD, Requests, between, invited, removed, reported, shared,
+};
+use crate::suite::two_factors::{give_password, log_in, secured};
 use crate::suite::web::browser::{Browser, token};
-use crate::support::{App, Response, unique};
+use crate::support::{App, Response, reset_token, unique};
 
 /// A browser whose pages' token is kept beside its cookies.
 async fn browser<'a>(app: &'a App, page: &str) -> Browser<'a> {
@@ -19,7 +22,7 @@ async fn keep_token(browser: &mut Browser<'_>, page: &str) {
     browser.cookies.insert("csrf".to_owned(), csrf);
 }
 
-async fn signed_up(app: &App) -> (Browser<'_>, String) {
+pub(super) async fn signed_up(app: &App) -> (Browser<'_>, String) {
     let mut browser = Browser::new(app);
     let email = browser.sign_up().await;
     keep_token(&mut browser, "/app/account").await;
@@ -44,8 +47,34 @@ pub(super) async fn visitors(all: &mut Requests<'_>) {
         &filled,
         &[("reason", "phishing")],
     );
+    // Without an identity provider they lead to the account's own pages.
+    for page in ["callback", "join", "login", "logout"] {
+        all.page(&visitor, &format!("GET /app/oidc/{page}"), &[], &[]);
+    }
+    all.page(
+        &visitor,
+        "POST /app/oidc/join",
+        &[],
+        &[("password", PASSWORD)],
+    );
     let owner = Account::new(app).await;
     let fresh = format!("{}@example.org", unique());
+    let forgetful = browser(app, "/app/login").await;
+    all.page(&forgetful, "GET /app/forgot", &[], &[]);
+    let email = [("email", owner.email.as_str())];
+    all.page(&forgetful, "POST /app/forgot", &[], &email);
+    let account = Account::new(app).await;
+    let link = [("token", &*reset_token(app, &account.email).await)];
+    all.page(&forgetful, "GET /app/forgot/{token}", &link, &[]);
+    let password = [("password", PASSWORD)];
+    all.page(&forgetful, "POST /app/forgot/{token}", &link, &password);
+    let (_, email, second) = secured(app).await;
+    let mut entering = Browser::new(app);
+    give_password(&mut entering, &email).await;
+    keep_token(&mut entering, "/app/login/code").await;
+    let code = [("otp", second.recovery[0].as_str())];
+    all.page(&entering, "GET /app/login/code", &[], &[]);
+    all.page(&entering, "POST /app/login/code", &[], &code);
     for (path, email) in [("login", &owner.email), ("register", &fresh)] {
         let path = format!("/app/{path}");
         let visitor = browser(app, &path).await;
@@ -76,17 +105,20 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
         "/app/import",
         "/app/links",
         "/app/links/new",
+        "/app/links/selected/delete",
         "/app/links/{short_code}",
         "/app/links/{short_code}/delete",
+        "/app/links/{short_code}/edit",
         "/app/links/{short_code}/export",
         "/app/links/{short_code}/live",
+        "/app/links/{short_code}/qr",
         "/app/links/{short_code}/rules",
         "/app/tags",
         "/app/tags/delete",
     ] {
         all.page(&owner, &format!("GET {path}"), &filled, &[]);
     }
-    let page = owner.get(&format!("/app/links/{code}")).await.text;
+    let page = owner.get(&format!("/app/links/{code}/edit")).await.text;
     let revision = between(&page, "name=\"revision\" value=\"", "\"");
     all.page(&owner, "POST /app/links/new", &[], &target);
     all.page(&owner, "POST /app/links", &[], &target);
@@ -95,7 +127,9 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
         ("target_url", "https://example.org/new"),
         ("is_active", "on"),
     ];
-    all.page(&owner, "POST /app/links/{short_code}", &filled, &edit);
+    all.page(&owner, "POST /app/links/{short_code}/edit", &filled, &edit);
+    let switch = [("active", "on")];
+    all.page(&owner, "POST /app/links/{short_code}", &filled, &switch);
     let ruled = owner.make(&target).await;
     let filled = [("short_code", ruled.as_str())];
     let page = owner.get(&format!("/app/links/{ruled}/rules")).await.text;
@@ -121,38 +155,58 @@ pub(super) async fn owners(all: &mut Requests<'_>) {
         ("code", selected.as_str()),
     ];
     all.page(&owner, "POST /app/links/selected", &[], &tag);
-    let tagged = [("target_url", "https://example.org/"), ("tags", "old,gone")];
+    let token = token["access_token"].as_str().unwrap();
+    tags_and_bin(all, &mut owner, token).await;
+}
+
+/// The pages of tags, of the bin and of imports.
+async fn tags_and_bin(all: &mut Requests<'_>, owner: &mut Browser<'_>, token: &str) {
+    let (app, target) = (all.app, "https://example.org/");
+    let tagged = [("target_url", target), ("tags", "old,gone")];
     owner.make(&tagged).await;
     all.page(
-        &owner,
+        owner,
         "POST /app/tags",
         &[],
         &[("tag", "old"), ("new", "newer")],
     );
-    all.page(&owner, "POST /app/tags/delete", &[], &[("tag", "gone")]);
-    all.page(&owner, "GET /app/trash", &[], &[]);
-    let deleted = app
-        .shorten(
-            token["access_token"].as_str().unwrap(),
-            "https://example.org/",
-        )
-        .await;
-    let code = [("short_code", deleted.as_str())];
+    all.page(owner, "POST /app/tags/delete", &[], &[("tag", "gone")]);
+    let shown = app.shorten(token, target).await;
+    let [share, other] = [
+        shared(app, token, &shown).await,
+        shared(app, token, &shown).await,
+    ];
+    let (id, newest) = (share["id"].to_string(), other["id"].to_string());
+    let secret = other["token"].as_str().unwrap();
+    let filled = [("short_code", &*shown), ("id", &*id), ("token", secret)];
+    let newest = [("newest", &*newest)];
+    all.page(owner, "GET /app/links/{short_code}/shares", &filled, &[]);
     all.page(
-        &owner,
-        "POST /app/trash/restore",
-        &[],
-        &[("code", &deleted)],
+        owner,
+        "POST /app/links/{short_code}/shares",
+        &filled,
+        &newest,
     );
+    all.page(
+        owner,
+        "POST /app/links/{short_code}/shares/{id}/end",
+        &filled,
+        &[],
+    );
+    all.page(owner, "GET /app/shared/{token}", &filled, &[]);
+    all.page(owner, "GET /app/trash", &[], &[]);
+    let deleted = app.shorten(token, target).await;
+    let code = [("short_code", deleted.as_str())];
+    all.page(owner, "POST /app/trash/restore", &[], &[("code", &deleted)]);
     for method in ["GET", "POST"] {
         let route = format!("{method} /app/trash/{{short_code}}/delete");
-        all.page(&owner, &route, &code, &[]);
+        all.page(owner, &route, &code, &[]);
     }
     let table = [
         ("action", "make"),
         ("table", "target_url\nhttps://example.org/"),
     ];
-    all.page(&owner, "POST /app/import", &[], &table);
+    all.page(owner, "POST /app/import", &[], &table);
 }
 
 pub(super) async fn accounts(all: &mut Requests<'_>) {
@@ -166,9 +220,13 @@ pub(super) async fn accounts(all: &mut Requests<'_>) {
         all.page(&owner, &format!("GET {path}"), &[], &[]);
     }
     let key = [("name", "a key"), ("scope", "read")];
-    let made = owner.send("/app/account", "/app/account/keys", &key).await;
-    let id = between(&made.text, "/app/account/keys/", "/");
-    all.page(&owner, "POST /app/account/keys", &[], &key);
+    owner.send("/app/account", "/app/account/keys", &key).await;
+    let account = owner.get("/app/account").await.text;
+    let id = between(&account, "/app/account/keys/", "/");
+    let other = [("name", "another key"), ("scope", "read")];
+    all.page(&owner, "POST /app/account/keys", &[], &other);
+    let language = [("language", "de")];
+    all.page(&owner, "POST /app/account/language", &[], &language);
     all.page(&owner, "POST /app/account/sharex", &[], &[]);
     all.page(&owner, "GET /app/manifest.webmanifest", &[], &[]);
     for method in ["GET", "POST"] {
@@ -180,6 +238,15 @@ pub(super) async fn accounts(all: &mut Requests<'_>) {
         ("old_password", PASSWORD),
         ("new_password", "another horse"),
     ];
+    let (mut careful, _, second) = secured(app).await;
+    keep_token(&mut careful, "/app/account").await;
+    let codes = [
+        ("action", "codes"),
+        ("password", PASSWORD),
+        ("otp", &second.recovery[0]),
+    ];
+    all.page(&careful, "GET /app/account/two-factors", &[], &[]);
+    all.page(&careful, "POST /app/account/two-factors", &[], &codes);
     let (leaving, _) = signed_up(app).await;
     all.page(&leaving, "POST /app/account/delete", &[], &password);
     let (changing, _) = signed_up(app).await;
@@ -203,7 +270,16 @@ pub(super) async fn administrators(all: &mut Requests<'_>) {
     app.backend.execute(GRANT, &email).await;
     let by = app.account("/auth/login", &email, PASSWORD).await.json();
     let by = by["access_token"].as_str().unwrap();
-    for path in ["", "/accounts", "/audit", "/domains", "/links", "/reports"] {
+    for path in [
+        "",
+        "/accounts",
+        "/audit",
+        "/domains",
+        "/invitations",
+        "/links",
+        "/removals",
+        "/reports",
+    ] {
         all.page(&admin, &format!("GET /app/admin{path}"), &[], &[]);
     }
     domains(all, &admin, &email, by).await;
@@ -231,6 +307,32 @@ pub(super) async fn administrators(all: &mut Requests<'_>) {
         &[("id", &id)],
         &[],
     );
+    let fields = [("email", &*format!("{}@example.org", unique()))];
+    all.page(&admin, "POST /app/admin/invitations", &[], &fields);
+    let (invitation, _) = invited(app, by).await;
+    let route = "POST /app/admin/invitations/{id}/revoke";
+    all.page(&admin, route, &[("id", &invitation)], &[]);
+    let path = [("token", &*invited(app, by).await.1)];
+    let joining = browser(app, &format!("/app/join/{}", path[0].1)).await;
+    all.page(&joining, "GET /app/join/{token}", &path, &[]);
+    let password = [("password", PASSWORD)];
+    all.page(&joining, "POST /app/join/{token}", &path, &password);
+    let other = Account::new(app).await;
+    let user = app.get_as(&other.token, "/auth/me").await.json()["id"].to_string();
+    for page in ["password", "role"] {
+        let route = format!("/app/admin/accounts/{{id}}/{page}");
+        all.page(&admin, &format!("GET {route}"), &[("id", &user)], &[]);
+        let fields = [("role", "admin")];
+        all.page(&admin, &format!("POST {route}"), &[("id", &user)], &fields);
+    }
+    let (_, email, second) = secured(app).await;
+    let entered = log_in(app, &email, PASSWORD, &second.recovery[0]).await;
+    let entered = entered.json()["access_token"].as_str().unwrap().to_owned();
+    let user = app.get_as(&entered, "/auth/me").await.json()["id"].to_string();
+    for method in ["GET", "POST"] {
+        let route = format!("{method} /app/admin/accounts/{{id}}/factors");
+        all.page(&admin, &route, &[("id", &user)], &[]);
+    }
     let report = reported(app, by, &code).await;
     let route = "POST /app/admin/reports/{id}/close";
     all.page(&admin, route, &[("id", &report)], &[]);

@@ -3,7 +3,7 @@
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::{pages, rooms};
+use super::{groups, pages, rooms};
 use crate::suite::web::browser::Browser;
 use crate::support::{App, Response, unique};
 
@@ -74,7 +74,7 @@ impl Requests<'_> {
         self.app.request(method.parse().unwrap(), &path)
     }
 
-    fn api(
+    pub(super) fn api(
         &mut self,
         token: &str,
         route: &str,
@@ -142,6 +142,8 @@ pub(super) async fn requests_with(
     };
     visits(&mut all).await;
     accounts(&mut all).await;
+    groups::api(&mut all).await;
+    groups::pages(&mut all).await;
     links(&mut all).await;
     administration(&mut all).await;
     domains(&mut all).await;
@@ -324,6 +326,7 @@ async fn links(all: &mut Requests<'_>) {
     pool(all, token).await;
     tags(all).await;
     bin(all, token).await;
+    shares(all, token).await;
     let report = json!({ "short_code": code, "reason": "phishing" });
     let request = all.plain("POST /report", &[]).json(&report);
     all.add("POST /report", "", request);
@@ -357,6 +360,27 @@ async fn pool(all: &mut Requests<'_>, token: &str) {
     }
 }
 
+async fn shares(all: &mut Requests<'_>, token: &str) {
+    let code = all.app.shorten(token, "https://example.org/share").await;
+    let id = shared(all.app, token, &code).await["id"].to_string();
+    let filled = [("short_code", code.as_str()), ("id", &id)];
+    for route in [
+        "POST /urls/{short_code}/shares",
+        "GET /urls/{short_code}/shares",
+        "DELETE /urls/{short_code}/shares/{id}",
+    ] {
+        all.api(token, route, &filled, "", &Value::Null);
+    }
+}
+
+/// Shares the statistics of a link.
+pub(super) async fn shared(app: &App, token: &str, code: &str) -> Value {
+    let path = format!("/urls/{code}/shares");
+    Response::of(app.request(Method::POST, &path).bearer_auth(token))
+        .await
+        .json()
+}
+
 async fn bin(all: &mut Requests<'_>, token: &str) {
     let mut codes = Vec::new();
     for _ in 0..2 {
@@ -371,6 +395,17 @@ async fn bin(all: &mut Requests<'_>, token: &str) {
     ] {
         all.api(token, route, &[("short_code", code)], "", &Value::Null);
     }
+}
+
+/// Invites somebody; returns the number of the invitation, and its token.
+pub(super) async fn invited(app: &App, admin: &str) -> (String, String) {
+    let body = json!({ "email": format!("{}@example.org", unique()) });
+    let request = app.request(Method::POST, "/admin/invitations");
+    let made = Response::of(request.bearer_auth(admin).json(&body)).await;
+    assert_eq!(made.status, 200, "{made:?}");
+    let made = made.json();
+    let token = made["url"].as_str().unwrap().rsplit('/').next().unwrap();
+    (made["id"].to_string(), token.to_owned())
 }
 
 /// Removes something; returns the number of the removal.
@@ -438,9 +473,21 @@ async fn administration(all: &mut Requests<'_>) {
     let admin = Account::new(app).await;
     app.backend.execute(GRANT, &admin.email).await;
     let (token, none) = (admin.token.as_str(), Value::Null);
-    for list in ["audit", "links", "removals", "reports", "users"] {
+    for list in [
+        "audit",
+        "invitations",
+        "links",
+        "removals",
+        "reports",
+        "users",
+    ] {
         all.api(token, &format!("GET /admin/{list}"), &[], "", &none);
     }
+    let invitation = invited(app, token).await.0;
+    let route = "DELETE /admin/invitations/{id}";
+    all.api(token, route, &[("id", &invitation)], "", &none);
+    let body = json!({ "email": format!("{}@example.org", unique()) });
+    all.api(token, "POST /admin/invitations", &[], "", &body);
     let code = app.shorten(token, "https://example.org/").await;
     let id = removed(
         app,

@@ -6,8 +6,11 @@ use serde_json::{Value, json};
 use super::requests::Requests;
 use crate::support::{App, Response};
 
-/// What is refused always: there is no hub of events.
-pub(super) const ALWAYS_REFUSED: &str = "GET /rest/v3/mercure-info";
+/// What is refused always: there is no hub of events, and no identity provider that ends sessions.
+pub(super) const ALWAYS_REFUSED: [&str; 2] = [
+    "GET /rest/v3/mercure-info",
+    "POST /app/oidc/backchannel-logout",
+];
 
 /// A path with something for each parameter.
 pub(super) fn filled(template: &str) -> String {

@@ -59,8 +59,18 @@ async fn the_operator_grants_bans_resets_and_reads_the_audit() {
         app.account("/auth/login", &email, password).await.status,
         200
     );
+    assert!(run(&app, &["grant", &email]).0);
+    let (is_done, why) = run(&app, &["revoke-role", &email]);
+    assert!(
+        !is_done && why.contains("is the only administrator"),
+        "{why}"
+    );
+    let (other, _) = account(&app).await;
+    assert!(run(&app, &["grant", &other]).0);
+    assert!(run(&app, &["revoke-role", &email]).0);
+    assert!(!run(&app, &["revoke-role", &email]).0, "it has no role");
     let (_, audit) = run(&app, &["audit"]);
-    for action in ["grant", "remove", "revoke", "reset_password"] {
+    for action in ["grant", "remove", "revoke", "revoke_role", "reset_password"] {
         assert!(
             audit.contains(&format!("\"action\":\"{action}\"")),
             "{action}: {audit}"

@@ -6,13 +6,16 @@ use serde_json::json;
 use super::{account, admin, id_of, remove, revoke, send};
 use crate::support::{Response, both_modes, eventually};
 
-const ROUTES: [(&str, &str); 13] = [
+const ROUTES: [(&str, &str); 16] = [
     ("GET", "/admin/audit"),
     ("GET", "/admin/domains"),
     ("POST", "/admin/domains"),
     ("GET", "/admin/domains/go.test"),
     ("PATCH", "/admin/domains/go.test"),
     ("DELETE", "/admin/domains/go.test"),
+    ("GET", "/admin/invitations"),
+    ("POST", "/admin/invitations"),
+    ("DELETE", "/admin/invitations/1"),
     ("GET", "/admin/links"),
     ("GET", "/admin/removals"),
     ("POST", "/admin/removals"),
@@ -71,7 +74,7 @@ both_modes! {
 
     async fn a_list_of_administrators_refuses_what_it_cannot_do(app) {
         let admin = admin(app).await;
-        for list in ["audit", "reports", "removals"] {
+        for list in ["audit", "reports", "removals", "invitations"] {
             for name in ["q", "owner"] {
                 let detail = format!("{name}: is not known here; known names are ");
                 let refused = app.get_as(&admin, &format!("/admin/{list}?{name}=1")).await;
@@ -79,7 +82,7 @@ both_modes! {
                 assert!(refused.detail().starts_with(&detail), "{list} {refused:?}");
             }
         }
-        for list in ["audit", "reports", "removals", "links", "users"] {
+        for list in ["audit", "reports", "removals", "invitations", "links", "users"] {
             for (query, detail) in [
                 ("limit=ten", "limit: must be from 1 to 200"),
                 ("limit=201", "limit: must be from 1 to 200"),

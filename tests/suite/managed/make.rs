@@ -32,7 +32,7 @@ both_modes! {
         assert_eq!(made.status, 200, "{}", made.text);
         let link = made.json();
         let fields: Vec<_> = link.as_object().unwrap().keys().cloned().collect();
-        assert_eq!(fields.len(), 11 + links::fields().len(), "{fields:?}");
+        assert_eq!(fields.len(), 12 + links::fields().len(), "{fields:?}");
         let base = &app.server.base;
         for (field, value) in [
             ("short_code", json!("Spring-sale_26")),

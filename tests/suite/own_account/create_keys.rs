@@ -57,14 +57,14 @@ both_modes! {
         for (method, template) in routes {
             let is_for_it = matches!(
                 (method.as_str(), template.as_str()),
-                ("POST", "/urls/shorten" | "/urls/bulk") | ("GET", "/auth/me")
+                ("POST", "/urls/shorten" | "/urls/bulk") | ("GET", "/auth/me" | "/urls/{short_code}/stats" | "/urls/{short_code}/stats/series")
             );
             if is_for_it {
                 continue;
             }
             let path = template.replace("{short_code}", &code).replace("{id}", "1");
             let refused = send(app, method.clone(), &key, &path, &Value::Null).await;
-            if template.starts_with("/auth/") || template.starts_with("/admin/") {
+            if ["/auth/", "/admin/", "/groups"].iter().any(|of_people| template.starts_with(of_people)) {
                 // As every key is.
                 refused.is_error(401, "Not authenticated");
                 let challenge = refused.header("www-authenticate");

@@ -174,9 +174,9 @@ impl Backend {
                 let sums: Vec<(i64, i64, i64)> = sqlx::query_as(
                     "SELECT owner_id, at, sum(n) FROM (
                          SELECT owner_id, interval AS at, clicks AS n FROM owner_series
-                         UNION ALL SELECT owner_id, series.interval, -series.clicks FROM link_series series JOIN links ON id = link_id
-                         UNION ALL SELECT owner_id, interval, -in_interval FROM links
-                     ) WHERE owner_id IS NOT NULL GROUP BY owner_id, at HAVING sum(n) <> 0",
+                         UNION ALL SELECT coalesce(made_by, owner_id), series.interval, -series.clicks FROM link_series series JOIN links ON id = link_id
+                         UNION ALL SELECT coalesce(made_by, owner_id), interval, -in_interval FROM links
+                     ) WHERE owner_id IN (SELECT id FROM users) GROUP BY owner_id, at HAVING sum(n) <> 0",
                 )
                 .fetch_all(&mut connection)
                 .await
@@ -200,8 +200,8 @@ impl Backend {
                     "SELECT owner_id, interval, sum(n)::bigint FROM (
                          SELECT owner_id, interval, clicks AS n FROM owner_series
                          UNION ALL SELECT owner_id, interval, clicks FROM owner_series_log
-                         UNION ALL SELECT owner_id, at, -clicks FROM links, merged_points(links.id, 0)
-                     ) parts WHERE owner_id IS NOT NULL GROUP BY owner_id, interval HAVING sum(n) <> 0",
+                         UNION ALL SELECT coalesce(made_by, owner_id), at, -clicks FROM links, merged_points(links.id, 0)
+                     ) parts WHERE owner_id IN (SELECT id FROM users) GROUP BY owner_id, interval HAVING sum(n) <> 0",
                 )
                 .fetch_all(&mut connection)
                 .await

@@ -12,7 +12,7 @@ pub(crate) async fn owners_with_other_bots(
     // Rows of deleted links are in the days of their owner until they are removed. Accounts that are deleted are removed as a whole.
     let days: Vec<(i64, i64, bool, Vec<u8>)> = sqlx::query_as(
         "SELECT owner_id, day, whose < 0, bots FROM class_days JOIN (
-             SELECT id, owner_id FROM links UNION SELECT link_id, owner_id FROM deleted_details UNION SELECT -id, id FROM users
+             SELECT id, coalesce(made_by, owner_id) AS owner_id FROM links UNION SELECT link_id, owner_id FROM deleted_details UNION SELECT -id, id FROM users
          ) AS owned ON owned.id = whose WHERE owner_id IN (SELECT id FROM users)",
     )
     .fetch_all(&mut *connection)

@@ -9,9 +9,11 @@ pub(crate) mod links;
 mod locks;
 pub(crate) mod mmdb;
 mod pgbouncer;
+pub(crate) mod provider;
 pub(crate) mod raw;
 mod redis_cluster;
 pub(crate) mod redis_server;
+mod reset_token;
 mod server;
 mod template;
 pub(crate) mod tokens;
@@ -23,6 +25,7 @@ pub(crate) use locks::{locked, waiting_for};
 pub(crate) use pgbouncer::PgBouncer;
 pub(crate) use redis_cluster::{RedisCluster, has_all};
 pub(crate) use redis_server::{RedisServer, free_port};
+pub(crate) use reset_token::reset_token;
 pub(crate) use server::{Server, command, refused};
 
 /// Makes two tests of each: `embedded::name` and `production::name`. Settings come first, as

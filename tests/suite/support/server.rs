@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 64] = [
+const SETTINGS: [&str; 78] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -51,11 +51,25 @@ const SETTINGS: [&str; 64] = [
     "LIMIT_MISSES",
     "PRIVATE_TARGETS",
     "REGISTRATION",
+    "STATS",
+    "ADMIN_EMAIL",
+    "SMTP_URL",
+    "MAIL_FROM",
+    "ADMIN_PASSWORD_FILE",
+    "REQUIRE_TWO_FACTORS",
+    "OIDC_ISSUER",
+    "OIDC_CLIENT_ID",
+    "OIDC_CLIENT_SECRET",
+    "OIDC_SCOPES",
+    "OIDC_ADMIN_GROUP",
+    "OIDC_ONLY",
+    "PASSWORD_LOGIN",
     "AUDIT_DAYS",
     "TRASH_DAYS",
     "BLOCKLIST",
     "NOINDEX",
     "SECURITY_CONTACT",
+    "QR_LOGO",
     "SITE_NAME",
     "SITE_CONTACT",
     "HOME_REDIRECT",

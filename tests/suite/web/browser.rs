@@ -82,6 +82,28 @@ impl<'a> Browser<'a> {
         response
     }
 
+    /// Sends a form with a file.
+    pub(crate) async fn upload(
+        &mut self,
+        path: &str,
+        fields: &[(&str, &str)],
+        file: &[u8],
+    ) -> Response {
+        let mut body = Vec::new();
+        for (name, value) in fields {
+            let head = format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
+            body.extend_from_slice(format!("{head}{value}\r\n").as_bytes());
+        }
+        let head = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"links.csv\"\r\nContent-Type: text/csv\r\n\r\n";
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(file);
+        body.extend_from_slice(b"\r\n--b--\r\n");
+        let request = self.request(Method::POST, path);
+        let request = request.header("content-type", "multipart/form-data; boundary=b");
+        let request = request.header("sec-fetch-site", "same-origin");
+        Response::of(request.body(body)).await
+    }
+
     /// Signs up with a fresh address, which is returned.
     pub(crate) async fn sign_up(&mut self) -> String {
         let email = format!("{}@example.org", unique());

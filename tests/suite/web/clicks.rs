@@ -1,14 +1,31 @@
 //! Pages with clicks over time, without JavaScript.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use reqwest::Method;
+use serde_json::Value;
+use shunt::domain::Timestamp;
 
 use super::browser::{Browser, leads_to};
 use crate::support::{Response, both_modes, eventually};
 
-/// How many bars a page's chart has.
-fn bars(page: &str) -> usize {
-    let path = page.split("class=\"now\" d=\"").nth(1).unwrap();
-    path.split('"').next().unwrap().matches('M').count()
+/// The data of a page's chart.
+fn chart(page: &str) -> Value {
+    let data = page.split("data-chart=\"").nth(1).unwrap();
+    let data = data.split('"').next().unwrap().replace("&#34;", "\"");
+    serde_json::from_str(&data).unwrap()
+}
+
+/// The sum of the clicks in a page's chart, and of the clicks of the period before.
+fn sums(page: &str) -> (u64, u64) {
+    let chart = chart(page);
+    let sum = |name: &str| {
+        let numbers = chart[name].as_array().unwrap().iter();
+        numbers.map(|number| number.as_u64().unwrap()).sum()
+    };
+    (sum("clicks"), sum("previous"))
 }
 
 both_modes! {
@@ -21,13 +38,13 @@ both_modes! {
         }
         let path = format!("/app/links/{code}");
         let page = browser.get(&path).await.text;
-        for text in ["<strong>3</strong> clicks", "0 in the previous period", "data-live", "value=\"UTC\""] {
+        for text in ["<strong>3</strong>", "0 in the same part of the period before", "data-live", "value=\"UTC\"", "Today is not over yet"] {
             assert!(page.contains(text), "{text}: {page}");
         }
-        assert_eq!(bars(&page), 1);
+        assert_eq!((sums(&page), chart(&page)["running"].as_u64()), ((3, 0), Some(29)));
         let future = browser.get(&format!("{path}?interval=day&from=2031-01-01&to=2031-01-30")).await.text;
-        assert!(future.contains("<strong>0</strong> clicks"), "{future}");
-        assert_eq!(bars(&future), 0);
+        assert!(future.contains("<strong>0</strong>") && !future.contains("is not over yet"), "{future}");
+        assert_eq!((sums(&future), chart(&future)["running"].as_u64()), ((0, 0), None));
     }
 
     async fn a_range_that_is_refused_is_named_beside_the_usual_one(app) {
@@ -35,7 +52,10 @@ both_modes! {
         browser.sign_up().await;
         let code = browser.make(&[("target_url", "https://example.org/")]).await;
         for page in [format!("/app/links/{code}"), "/app/all".to_owned()] {
-            for (query, detail) in [("tz=Mars", "tz: must be"), ("from=1970-01-01", "from: must be"), ("interval=week", "interval: must be")] {
+            for (query, detail) in [
+                ("tz=Mars", "This time zone is unknown."), ("from=1970-01-01", "The period is too long for this interval."),
+                ("interval=week", "The interval must be an hour, a day or a month."), ("from=2026-11-20&to=2026-11-01", "The period must begin before it ends."),
+            ] {
                 let refused = browser.get(&format!("{page}?{query}")).await;
                 assert_eq!(refused.status, 422, "{query}");
                 assert!(refused.text.contains(detail), "{query}: {}", refused.text);
@@ -76,16 +96,16 @@ both_modes! {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
         let (most, ending) = page.split_once("Expiring soon").unwrap();
-        assert!(most.contains(">2</strong> clicks"), "{most}");
+        assert!(most.contains(">2</strong>"), "{most}");
         assert!(most.find("Busy") < most.find("Later"), "{most}");
         assert!(ending.find("Sooner").unwrap() < ending.find("Later").unwrap(), "{ending}");
-        assert!(ending.contains("2097-01-31 18:00") && !ending.contains("Busy"), "{ending}");
+        assert!(ending.contains("31 Jan 2097, 18:00") && !ending.contains("Busy"), "{ending}");
         let tagged = browser.get("/app/all?tag=spring&interval=hour&tz=Europe/Berlin").await.text;
         let form = tagged.split("<form class=\"of\"").nth(1).unwrap().split("</form>").next().unwrap();
         for kept in ["name=\"interval\" value=\"hour\"", "name=\"tz\" value=\"Europe/Berlin\"", "name=\"tag\" value=\"spring\""] {
             assert!(form.contains(kept), "{kept}: {form}");
         }
-        assert!(tagged.contains(">2</strong> clicks"), "{tagged}");
+        assert!(tagged.contains(">2</strong>"), "{tagged}");
         assert!(!tagged.split("Expiring soon").next().unwrap().contains("Later"), "{tagged}");
     }
 
@@ -129,5 +149,96 @@ both_modes! {
         leads_to(&bob.get("/app/all/count").await, "/app/login?next=%2Fapp%2Fall%2Fcount");
         bob.sign_up().await;
         assert_eq!(bob.get("/app/all/count").await.text, "0");
+    }
+
+    async fn a_period_is_a_button_and_the_current_one_is_marked(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[("target_url", "https://example.org/")]).await;
+        app.visit(&format!("/{code}")).await;
+        for path in [format!("/app/links/{code}"), "/app/all".to_owned()] {
+            for (query, marked, points) in [
+                ("", "30d", 30), ("period=24h", "24h", 24), ("period=7d", "7d", 7), ("period=90d&tz=Asia%2FKathmandu", "90d", 90),
+                ("period=12m", "12m", 12), ("period=all", "all", 24), ("interval=month", "12m", 12),
+            ] {
+                let page = browser.get(&format!("{path}?{query}")).await.text;
+                assert_eq!(page.matches("id=\"period-").count(), 6);
+                let current = page.split("id=\"period-").skip(1).find(|link| link.split('>').next().unwrap().contains("aria-current"));
+                assert!(current.unwrap().starts_with(&format!("{marked}\"")), "{query}: {page}");
+                assert_eq!(chart(&page)["clicks"].as_array().unwrap().len(), points, "{query}");
+                assert_eq!(sums(&page).0, 1, "{query}");
+            }
+            let custom = browser.get(&format!("{path}?from=2026-01-01&to=2026-01-31")).await.text;
+            assert!(custom.contains("<details class=\"custom\" open>") && custom.contains("Clicks, 1 Jan 2026 to 31 Jan 2026"), "{custom}");
+        }
+    }
+
+    async fn the_comparison_is_the_series_of_the_period_before(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[("target_url", "https://example.org/")]).await;
+        for _ in 0..2 {
+            app.visit(&format!("/{code}")).await;
+        }
+        let path = format!("/app/links/{code}");
+        let today = chart(&browser.get(&path).await.text);
+        let day = |days: i64| {
+            let start = today["start"].as_u64().unwrap().cast_signed() + (29 + days) * 86_400;
+            Timestamp::from_micros(start * 1_000_000).unwrap().date()
+        };
+        // The period after today: what came before is all of today.
+        let page = browser.get(&format!("{path}?from={}&to={}", day(1), day(3))).await.text;
+        let before = browser.get(&format!("{path}?from={}&to={}", day(-2), day(0))).await.text;
+        assert_eq!(chart(&page)["previous"], chart(&before)["clicks"]);
+        assert_eq!(sums(&page), (0, 2));
+        assert!(page.contains("2 in the period before") && page.contains("<span class=\"change less\">↓\u{a0}100%"), "{page}");
+    }
+
+    async fn a_page_has_one_time_zone(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[("target_url", "https://example.org/"), ("expires_at", "2099-01-31T18:00")]).await;
+        let path = format!("/app/links/{code}");
+        assert!(browser.get(&path).await.text.contains("Ends 31 Jan 2099, 18:00"));
+        browser.cookies.insert("shunt_tz".to_owned(), "Asia/Kathmandu".to_owned());
+        for page in [&*path, "/app/all"] {
+            let page = browser.get(page).await.text;
+            assert!(page.contains("31 Jan 2099, 23:45") && page.contains("Time zone: <bdi>Asia/Kathmandu</bdi>"), "{page}");
+        }
+    }
+
+    async fn a_new_link_has_its_address_and_code_and_no_empty_chart(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[("target_url", "https://example.org/")]).await;
+        let page = browser.get(&format!("/app/links/{code}?new=1")).await.text;
+        for text in ["Your link is ready.", &format!("data-copy=\"{}/{code}\"", app.server.base), &format!("/urls/{code}/qr?size=352")] {
+            assert!(page.contains(text), "{text}: {page}");
+        }
+        assert!(!page.contains("data-chart") && !page.contains("id=\"visitors\""), "{page}");
+    }
+
+    async fn a_links_page_loads_less_than_95_kilobytes(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let code = browser.make(&[("target_url", "https://example.org/")]).await;
+        let path = format!("/app/links/{code}");
+        let page = browser.get(&format!("{path}?period=90d")).await.text;
+        let mut all = vec![path];
+        for start in ["href=\"/assets/", "src=\"/assets/"] {
+            let found = page.split(start).skip(1).map(|rest| rest.split(['"', '#']).next().unwrap());
+            all.extend(found.map(|file| format!("/assets/{file}")));
+        }
+        all.sort();
+        all.dedup();
+        assert!(all.len() >= 7, "{all:?}");
+        let mut bytes = 0;
+        for path in all {
+            let body = browser.get(&path).await.text;
+            let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+            packed.write_all(body.as_bytes()).unwrap();
+            bytes += packed.finish().unwrap().len();
+        }
+        assert!(bytes < 95_000, "{bytes} bytes");
     }
 }

@@ -35,7 +35,7 @@ both_modes! {
         ];
         leads_to(&admin.send(PAGE, PAGE, &fields).await, "/app/admin/domains?done=added");
         let list = admin.get("/app/admin/domains?done=added&q=go.TEST").await.text;
-        for part in ["Added.", "Go.Test:8443", "0 links", "every account", "href=\"/app/admin/domains/go.test\""] {
+        for part in ["Added.", "Go.Test:8443", "0 links", "Every account", "href=\"/app/admin/domains/go.test\""] {
             assert!(list.contains(part), "{part}: {list}");
         }
         assert!(admin.get("/app/admin/domains?q=other").await.text.contains("No entries."));
@@ -62,7 +62,7 @@ both_modes! {
         let delete = format!("{one}/delete");
         let refused = admin.send(one, &delete, &[]).await;
         assert_eq!(refused.status, 409);
-        assert!(refused.text.contains("the domain has links; delete them first, from bins, too"), "{refused:?}");
+        assert!(refused.text.contains("The domain has links. Delete them first, also from bins."), "{refused:?}");
         for path in ["/urls/spring?domain=go.test", "/urls/trash/spring?domain=go.test"] {
             Response::of(app.request(Method::DELETE, path).bearer_auth(&token)).await;
         }
@@ -71,7 +71,7 @@ both_modes! {
         assert_eq!(admin.get(one).await.status, 404);
         assert_eq!(leads(app, "go.test", "/docs").await.0, 200);
         let audit = admin.get("/app/admin/audit").await.text;
-        assert!(audit.contains("add domain") && audit.contains("remove domain"), "{audit}");
+        assert!(audit.contains("Added a domain:") && audit.contains("Deleted a domain:"), "{audit}");
     }
 
     async fn what_was_typed_of_a_host_is_kept_when_it_is_refused(app) {
@@ -87,12 +87,12 @@ both_modes! {
             fields
         };
         for (name, value, said) in [
-            ("host", "a b", "must be a host such as go.example.org, maybe with a port"),
-            ("host", "127.0.0.1", "must not be the service&#39;s own host"),
-            ("not_found_url", "https://GO.test/a", "must not lead back to this host"),
-            ("owners", "nobody@example.org", "no account has the address nobody@example.org"),
-            ("owners", "nobody", "must be all, or the e-mail addresses of accounts"),
-            ("assetlinks", "{", "must be JSON"),
+            ("host", "a b", "Enter a host such as go.example.org"),
+            ("host", "127.0.0.1", "This is the service’s own host"),
+            ("not_found_url", "https://GO.test/a", "The address must not lead back to this host."),
+            ("owners", "nobody@example.org", "No account has the address nobody@example.org"),
+            ("owners", "nobody", "Enter e-mail addresses of accounts"),
+            ("assetlinks", "{", "Enter valid JSON"),
         ] {
             let refused = admin.send(PAGE, PAGE, &whole(name, value)).await;
             assert_eq!(refused.status, 422, "{name} {value}: {refused:?}");
@@ -102,10 +102,10 @@ both_modes! {
         leads_to(&admin.send(PAGE, PAGE, &whole("", "")).await, "/app/admin/domains?done=added");
         let again = admin.send(PAGE, PAGE, &whole("", "")).await;
         assert_eq!(again.status, 409);
-        assert!(again.text.contains("there is this domain already") && again.text.contains(typed), "{again:?}");
+        assert!(again.text.contains("This domain is already there.") && again.text.contains(typed), "{again:?}");
         let one = "/app/admin/domains/go.test";
         let refused = admin.send(one, one, &whole("assetlinks", "{")).await;
         assert_eq!(refused.status, 422);
-        assert!(refused.text.contains("must be JSON") && refused.text.contains(typed), "{refused:?}");
+        assert!(refused.text.contains("Enter valid JSON") && refused.text.contains(typed), "{refused:?}");
     }
 }

@@ -10,7 +10,7 @@ both_modes! {
         let code = browser.make(&[("target_url", "https://example.org/")]).await;
         let other = browser.make(&[("target_url", "https://example.org/other")]).await;
         let long = "x".repeat(51);
-        for (tag, fault) in [(long.as_str(), "tags: must be at most 50 characters long each"), (" , ", "tags: must have at least one tag")] {
+        for (tag, fault) in [(long.as_str(), "Each may have at most 50 characters."), (" , ", "Enter at least one tag.")] {
             let fields = [("action", "tag"), ("tag", tag), ("code", &code), ("place", "sort=created_at")];
             let refused = browser.send("/app", "/app/links/selected", &fields).await;
             assert_eq!(refused.status, 422, "{refused:?}");
@@ -64,7 +64,7 @@ both_modes! {
             }
         });
         futures_util::future::join_all(windows).await;
-        let page = browser.get(&format!("/app/links/{code}")).await.text;
+        let page = browser.get(&format!("/app/links/{code}/edit")).await.text;
         let field = page.split("name=\"tags\"").nth(1).unwrap().split("value=\"").nth(1).unwrap();
         let mut left: Vec<_> = field.split('"').next().unwrap().split(", ").collect();
         left.sort_unstable();
@@ -87,7 +87,7 @@ both_modes! {
         fields.push(("code", &full));
         let refused = browser.send("/app", "/app/links/selected", &fields).await;
         assert_eq!(refused.status, 422, "{refused:?}");
-        assert!(refused.text.contains(&format!("tags: must be at most 20 (link {full}; no link was changed)")), "{refused:?}");
+        assert!(refused.text.contains(&format!("At most 20 are possible. Link {full} would have more; no link was changed.")), "{refused:?}");
         assert!(!browser.get("/app?tag=one-more").await.text.contains("class=\"code\""));
     }
 
@@ -95,7 +95,7 @@ both_modes! {
         let mut browser = Browser::new(app);
         let email = browser.sign_up().await;
         let code = browser.make(&[("target_url", "https://example.org/")]).await;
-        let path = format!("/app/links/{code}");
+        let path = format!("/app/links/{code}/edit");
         let earlier = token(&browser.get(&path).await.text);
         browser.cookies.remove("shunt_session");
         let fields = [("email", email.as_str()), ("password", "correct horse")];
@@ -127,13 +127,26 @@ both_modes! {
         leads_to(&browser.get("/app/login?next=%2F%2Fevil.example").await, "/app");
     }
 
+    async fn signing_up_leads_to_the_page_that_was_asked_for(app) {
+        let mut browser = Browser::new(app);
+        let there = "/app/links/new?target_url=example.org%2Flong";
+        leads_to(&browser.get(there).await, "/app/login?next=%2Fapp%2Flinks%2Fnew%3Ftarget_url%3Dexample.org%252Flong");
+        let sign_in = browser.get("/app/login?next=%2Fapp%2Flinks%2Fnew%3Ftarget_url%3Dexample.org%252Flong").await.text;
+        let sign_up = "/app/register?next=%2Fapp%2Flinks%2Fnew%3Ftarget_url%3Dexample.org%252Flong";
+        assert!(sign_in.contains(&format!("href=\"{sign_up}\"")), "{sign_in}");
+        let form = browser.get(sign_up).await.text;
+        assert!(form.contains(&format!("name=\"next\" value=\"{there}\"")), "{form}");
+        let fields = [("email", "new@example.com"), ("password", "correct horse"), ("next", there)];
+        leads_to(&browser.send(sign_up, "/app/register", &fields).await, there);
+    }
+
     async fn a_refused_range_keeps_what_was_entered_and_the_browsers_zone(app) {
         let mut browser = Browser::new(app);
         browser.sign_up().await;
         browser.cookies.insert("shunt_tz".to_owned(), "Europe/Berlin".to_owned());
         let refused = browser.get("/app/all?interval=hour&from=2026-11-20&to=2026-11-01&tz=").await;
         assert_eq!(refused.status, 422);
-        for text in ["<option selected>hour", "name=\"from\" type=\"date\" value=\"2026-11-20\"",
+        for text in ["value=\"hour\" selected", "name=\"from\" type=\"date\" value=\"2026-11-20\"",
             "name=\"to\" type=\"date\" value=\"2026-11-01\"", "name=\"tz\" value=\"Europe/Berlin\""] {
             assert!(refused.text.contains(text), "{text}: {refused:?}");
         }
@@ -142,18 +155,17 @@ both_modes! {
         assert!(refused.text.contains("Europe/Berlin\"></figure>") || refused.text.contains("Europe/Berlin&#34;,"), "{refused:?}");
     }
 
-    async fn a_refused_change_is_seen_at_its_field_and_the_page_keeps_the_links_own_title(app) {
+    async fn a_refused_change_is_seen_at_its_field_with_what_was_entered(app) {
         let mut browser = Browser::new(app);
         browser.sign_up().await;
         let code = browser.make(&[("target_url", "https://example.org/"), ("title", "Own title")]).await;
-        let path = format!("/app/links/{code}");
+        let path = format!("/app/links/{code}/edit");
         let fields = [("target_url", "https://example.org/"), ("title", "Not saved"), ("max_clicks", "0")];
         let refused = browser.send(&path, &path, &fields).await;
         assert_eq!(refused.status, 422);
-        assert!(refused.text.contains("<h1><bdi>Own title</bdi>"), "{refused:?}");
         assert!(refused.text.contains("name=\"title\" type=\"text\" value=\"Not saved\""), "{refused:?}");
         let focused = "aria-describedby=\"max_clicks-fault\" autofocus>";
-        assert!(refused.text.contains(focused), "the browser goes to the fault, far below: {refused:?}");
+        assert!(refused.text.contains(focused), "the browser goes to the fault: {refused:?}");
         let fields = [("target_url", "https://example.org/"), ("title", "Not saved"), ("revision", "old")];
         let stale = browser.send(&path, &path, &fields).await;
         assert_eq!(stale.status, 412);
@@ -170,7 +182,7 @@ both_modes! {
         assert!(refused.text.contains("The body is larger than 2097152 bytes"), "{refused:?}");
         let refused = browser.get(&format!("/app/all?tag={}", "x".repeat(51))).await;
         assert_eq!(refused.status, 422);
-        assert!(refused.text.contains("tag: must be"), "{refused:?}");
+        assert!(refused.text.contains("Enter one tag of 1 to 50 characters"), "{refused:?}");
     }
 
     async fn a_links_page_says_first_where_it_leads_and_when_it_ends(app) {
@@ -182,8 +194,8 @@ both_modes! {
         ]).await;
         app.get(&format!("/{code}")).await;
         let page = browser.get(&format!("/app/links/{code}")).await.text;
-        let (head, _) = page.split_once("Clicks over time").unwrap();
-        for text in ["<bdi>https://example.org/spring?a=1&#38;b=2</bdi>", "href=\"/app?tag=a%26b\"", "limit 5,000", "expires 2099-01-31 18:00 UTC", "href=\"#edit-title\""] {
+        let (head, _) = page.split_once("Clicks, last 30 days").unwrap();
+        for text in ["<bdi>https://example.org/spring?a=1&#38;b=2</bdi>", "href=\"/app?tag=a%26b\"", "At most 5,000 clicks", "Ends 31 Jan 2099, 18:00", &format!("href=\"/app/links/{code}/edit\"")] {
             assert!(head.contains(text), "{text}: {head}");
         }
         let list = browser.get("/app").await.text;
@@ -198,14 +210,16 @@ both_modes! {
         ]).await;
         let path = format!("/app/links/{code}");
         let page = browser.get(&path).await.text;
-        for text in ["starts 2099-01-31 18:00 UTC", "<span class=\"state\">scheduled</span>", "Fallback: <bdi dir=\"ltr\">https://example.org/later</bdi>"] {
+        for text in ["Starts 31 Jan 2099, 18:00", "<span class=\"state\">scheduled</span>", "Fallback: <bdi dir=\"ltr\">https://example.org/later</bdi>"] {
             assert!(page.contains(text), "{text}: {page}");
         }
         assert!(browser.get("/app?status=scheduled").await.text.contains(&path));
         assert!(!browser.get("/app?status=active").await.text.contains(&path));
+        let edit = format!("{path}/edit");
+        let page = browser.get(&edit).await.text;
         let revision = page.split("name=\"revision\" value=\"").nth(1).unwrap().split('"').next().unwrap();
         let fields = [("target_url", "https://example.org/"), ("starts_at", ""), ("fallback_url", ""), ("is_active", "on"), ("revision", revision)];
-        browser.send(&path, &path, &fields).await;
+        browser.send(&edit, &edit, &fields).await;
         let page = browser.get(&path).await.text;
         assert!(!page.contains("Fallback: <bdi") && !page.contains("scheduled</span>"), "{page}");
     }

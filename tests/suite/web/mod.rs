@@ -2,12 +2,16 @@
 
 mod accidents;
 pub(crate) mod admin;
+mod administration;
 mod breakdowns;
 pub(crate) mod browser;
 mod clicks;
 mod domains;
 mod forms;
 mod import;
+mod languages;
+mod list;
+mod meanwhile;
 mod new_link;
 mod owners;
 mod removed;

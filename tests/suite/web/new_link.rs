@@ -31,15 +31,15 @@ both_modes! {
         let (long, path) = ("x".repeat(201), format!("https://example.org/{}", "x".repeat(2_000)));
         let typed = "https://example.org/?a=1";
         for (target, term, fault) in [
-            (typed, long.as_str(), "id=\"utm_term-fault\">must be at most 200 characters long"),
-            (typed, "a\u{7}b", "id=\"utm_term-fault\">must not contain control characters"),
-            (&path, "sale", "id=\"target_url-fault\">must be at most 2048 bytes long with its campaign parameters"),
-            ("nowhere", "sale", "id=\"target_url-fault\">must be an absolute"),
+            (typed, long.as_str(), "id=\"utm_term-fault\">This is too long: at most 200 characters fit."),
+            (typed, "a\u{7}b", "id=\"utm_term-fault\">There are control characters in it."),
+            (&path, "sale", "id=\"target_url-fault\">The address is too long with the campaign’s parameters: at most 2,048 bytes fit."),
+            ("nowhere", "sale", "id=\"target_url-fault\">Enter a complete web address"),
         ] {
             let sent = [("target_url", target), ("utm_source", "news \"letter\""), ("utm_term", term), ("note", "one\r\ntwo"), ("noindex", "on")];
             let refused = browser.send("/app/links/new", "/app/links", &sent).await;
             assert_eq!(refused.status, 422, "{refused:?}");
-            let target = format!("name=\"target_url\" type=\"url\" value=\"{target}\"");
+            let target = format!("name=\"target_url\" type=\"text\" value=\"{target}\"");
             for text in [fault, &target, "<details class=\"field\" open>", "value=\"news &#34;letter&#34;\"", "one\r\ntwo</textarea>", "name=\"noindex\" checked"] {
                 assert!(refused.text.contains(text), "{text}: {}", refused.text);
             }
@@ -57,17 +57,18 @@ both_modes! {
         let code = browser.make(&[("target_url", "https://example.org/"), ("note", &format!("<b>\r\n{note}")), ("noindex", "on")]).await;
         let page = browser.get(&format!("/app/links/{code}")).await.text;
         assert!(page.contains(&format!("<p class=\"said\" dir=\"auto\">&#60;b&#62;\n{note}</p>")), "{page}");
+        let path = format!("/app/links/{code}/edit");
+        let page = browser.get(&path).await.text;
         assert!(page.contains(&format!("\n&#60;b&#62;\n{note}</textarea>")) && page.contains("name=\"noindex\" checked"), "{page}");
         let found = browser.get("/app?q=%3Cb%3E").await.text;
         assert!(found.contains(&format!("/app/links/{code}")), "{found}");
         let too_long = [("target_url", "https://example.org/"), ("note", &*"x".repeat(2_001))];
         let refused = browser.send("/app/links/new", "/app/links", &too_long).await;
-        assert!(refused.text.contains("id=\"note-fault\">must be at most 2000 characters long"), "{refused:?}");
-        let path = format!("/app/links/{code}");
+        assert!(refused.text.contains("id=\"note-fault\">This is too long: at most 2,000 characters fit."), "{refused:?}");
         let revision = page.split("name=\"revision\" value=\"").nth(1).unwrap().split('"').next().unwrap();
         let cleared = browser.send(&path, &path, &[("target_url", "https://example.org/"), ("is_active", "on"), ("revision", revision)]).await;
         assert_eq!(cleared.status, 303, "{cleared:?}");
-        let page = browser.get(&path).await.text;
+        let page = browser.get(&path).await.text + &browser.get(&format!("/app/links/{code}")).await.text;
         assert!(!page.contains("class=\"said\"") && !page.contains("name=\"noindex\" checked"), "{page}");
     }
 
@@ -78,10 +79,25 @@ both_modes! {
         assert!(page.contains("4 to 64 characters") && page.contains("minlength=4"), "{page}");
         let short = [("target_url", "https://example.org/"), ("custom_code", "x")];
         let refused = browser.send("/app/links/new", "/app/links", &short).await;
-        assert!(refused.text.contains("id=\"custom_code-fault\">must be at least 4 characters long"), "{refused:?}");
+        assert!(refused.text.contains("id=\"custom_code-fault\">Use at least 4 characters."), "{refused:?}");
         app.backend.execute(crate::suite::abuse::GRANT, &email).await;
         let page = browser.get("/app/links/new").await.text;
         assert!(page.contains("1 to 64 characters") && page.contains("minlength=1"), "{page}");
         assert_eq!(browser.make(&short).await, "x");
+    }
+
+    async fn a_code_of_a_link_in_the_own_bin_is_not_taken_from_it_unasked(app) {
+        let mut browser = Browser::new(app);
+        browser.sign_up().await;
+        let sale = [("target_url", "https://example.org/sale"), ("custom_code", "sale")];
+        let code = browser.make(&sale).await;
+        let delete = format!("/app/links/{code}/delete");
+        assert_eq!(browser.send(&delete, &delete, &[]).await.status, 303);
+        let refused = browser.send("/app/links/new", "/app/links", &sale).await;
+        assert_eq!(refused.status, 422, "{refused:?}");
+        assert!(refused.text.contains("id=\"custom_code-fault\">A link in your bin has this code."), "{refused:?}");
+        let end = format!("/app/trash/{code}/delete");
+        assert_eq!(browser.send("/app/trash", &end, &[]).await.status, 303);
+        assert_eq!(browser.make(&sale).await, "sale");
     }
 }

@@ -36,17 +36,17 @@ both_modes! {
         sent(&mut browser, &code, &split).await;
         let page = browser.get(&path).await.text;
         for text in [
-            "<strong>On a phone or a tablet, reading German or French, from 2020-05-01:</strong> <span class=\"tag\"><bdi>app</bdi></span>",
-            "75 % to https://example.org/a, 25 % to https://example.org/b, the same all day for each visitor",
+            "<strong>On a phone or a tablet, reading German or French, from 1 May 2020:</strong> <span class=\"tag\"><bdi>app</bdi></span>",
+            "75% to https://example.org/a, 25% to https://example.org/b, the same all day for each visitor",
             "aria-label=\"Move rule 2 up\"", "aria-label=\"Move rule 1 down\"", "aria-label=\"Edit rule 1\"", "aria-label=\"Remove rule 2\"",
         ] {
             assert!(page.contains(text), "{text}: {page}");
         }
         let own = browser.get(&format!("/app/links/{code}")).await.text;
-        assert!(own.contains("from 2020-05-01: https://example.org/app</bdi></li>"), "{own}");
+        assert!(own.contains(&format!("<a href=\"{path}\">2 rules</a>")), "{own}");
         sent(&mut browser, &code, &[("action", "up"), ("place", "2")]).await;
         let page = browser.get(&path).await.text;
-        assert!(page.find("75 % to") < page.find("reading German"), "{page}");
+        assert!(page.find("75% to") < page.find("reading German"), "{page}");
         let form = browser.get(&format!("{path}?edit=1")).await.text;
         for text in ["Edit rule 1", "\n3 https://example.org/a blue\n1 https://example.org/b</textarea>", "name=\"sticky\" checked", "\nutm_source=flyer</textarea>"] {
             assert!(form.contains(text), "{text}: {form}");
@@ -71,10 +71,10 @@ both_modes! {
         let typed = [("revision", &*revision), ("action", "save"), ("os", "CP/M"), ("targets", "https://example.org/app"), ("name", "<b>")];
         let refused = browser.send_with(&csrf, &path, &typed, &[]).await;
         assert_eq!(refused.status, 422, "{refused:?}");
-        for text in ["rules[0].when.os: must be a system that a row of by=os has, such as Android", "value=\"CP/M\"", "value=\"&#60;b&#62;\"", "\nhttps://example.org/app</textarea>"] {
+        for text in ["Rule 1: Enter a system that this service knows, such as Android.", "value=\"CP/M\"", "value=\"&#60;b&#62;\"", "\nhttps://example.org/app</textarea>"] {
             assert!(refused.text.contains(text), "{text}: {}", refused.text);
         }
-        let edited = browser.send(&path, &format!("/app/links/{code}"), &[("target_url", "https://example.org/other"), ("is_active", "on"), ("revision", &revision)]).await;
+        let edited = browser.send(&path, &format!("/app/links/{code}/edit"), &[("target_url", "https://example.org/other"), ("is_active", "on"), ("revision", &revision)]).await;
         assert_eq!(edited.status, 303, "{edited:?}");
         let good = [("revision", &*revision), ("action", "save"), ("targets", "https://example.org/app")];
         let late = browser.send_with(&csrf, &path, &good, &[]).await;
@@ -93,7 +93,7 @@ both_modes! {
             ("&device=phone&language=es-MX&query=a%3Db", "This visitor meets rule 1 (\u{201c}app\u{201d}), and is sent to: <bdi dir=\"ltr\">https://example.org/app</bdi>"),
             ("&device=phone&language=de&query=a%3Db", "This visitor meets no rule, and is sent to the target: <bdi dir=\"ltr\">https://example.org/usual</bdi>"),
             ("&time=2019-12-31T23%3A59", "This visitor meets rule 2, and is sent to: <bdi dir=\"ltr\">https://example.org/early</bdi>"),
-            ("&time=never", "time: must be an RFC 3339 timestamp"),
+            ("&time=never", "Enter a date and a time, such as 2027-01-31 18:00."),
         ] {
             let page = browser.get(&format!("{path}{visitor}")).await.text;
             assert!(page.contains(outcome), "{visitor}: {page}");

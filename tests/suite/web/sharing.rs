@@ -103,7 +103,7 @@ both_modes! {
         assert!(short_url.ends_with(&format!("/{code}")), "{short_url}");
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
         let page = browser.get("/app/account").await.text;
-        assert!(page.contains("ShareX</bdi>") && page.contains("only create links") && !page.contains(key), "{page}");
+        assert!(page.contains("ShareX</bdi>") && page.contains("<td>Only create links") && !page.contains(key), "{page}");
     }
 
     async fn the_file_for_sharex_needs_a_form_of_the_page(app) {

@@ -9,7 +9,7 @@ both_modes! {
     async fn a_tag_is_renamed_merged_and_deleted_on_its_page(app) {
         let mut browser = Browser::new(app);
         browser.sign_up().await;
-        assert!(browser.get("/app").await.text.contains("<a href=\"/app/tags\">Tags</a>"));
+        assert!(browser.get("/app").await.text.contains("<a href=\"/app/tags\">Edit tags</a>"));
         assert!(browser.get("/app/tags").await.text.contains("No tags yet"));
         let code = browser.make(&[TARGET, ("tags", "old,kept")]).await;
         browser.make(&[TARGET, ("tags", "<b>&,kept")]).await;
@@ -27,7 +27,7 @@ both_modes! {
         assert!(page.contains("Renamed.") && page.contains("href=\"/app?tag=new\""), "{page}");
         let refused = browser.send("/app/tags", "/app/tags", &[("tag", "new"), ("new", "a,b")]).await;
         assert_eq!(refused.status, 422);
-        for text in ["<bdi>new</bdi>: tags: must not contain commas", "name=\"new\" value=\"a,b\"", "aria-invalid=\"true\""] {
+        for text in ["<bdi>new</bdi>: A comma separates tags and cannot be part of one.", "name=\"new\" value=\"a,b\"", "aria-invalid=\"true\""] {
             assert!(refused.text.contains(text), "{text}: {}", refused.text);
         }
         browser.send("/app/tags", "/app/tags", &[("tag", "new"), ("new", "kept")]).await;

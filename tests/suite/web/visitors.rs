@@ -34,7 +34,7 @@ both_modes! {
             assert_eq!((json.status, page.status), (page.status, json.status), "{path}");
             assert_eq!(json.header("content-type"), "application/json");
             assert_eq!(page.header("content-type"), "text/html; charset=utf-8", "{path}");
-            assert_eq!(page.header("vary"), "Accept, Accept-Language");
+            assert_eq!(page.header("vary"), "Accept, Accept-Language, Cookie");
         }
         // The API speaks JSON to browsers, too.
         page(app, "/urls/my", "en").await.is_error(401, "Not authenticated");

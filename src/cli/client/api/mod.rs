@@ -30,6 +30,8 @@ pub(super) struct Api {
     agent: Agent,
     service: ServiceUrl,
     timeout: Duration,
+    /// The group for which requests act.
+    group: Option<i64>,
     /// Whether the person knows that the click counts are of an earlier moment.
     has_noted_moment: AtomicBool,
 }
@@ -60,6 +62,11 @@ impl<'a> Call<'a> {
     /// Changes a resource.
     pub(super) fn patch(path: &'a str) -> Self {
         Self::new(Method::PATCH, path)
+    }
+
+    /// Sets a resource.
+    pub(super) fn put(path: &'a str) -> Self {
+        Self::new(Method::PUT, path)
     }
 
     /// Deletes a resource.
@@ -135,6 +142,7 @@ impl Api {
             agent,
             service,
             timeout,
+            group: args.group,
             has_noted_moment: AtomicBool::new(false),
         })
     }
@@ -247,6 +255,9 @@ impl Api {
         let mut request = Request::builder().method(call.method).uri(url.as_str());
         if let Some(token) = call.token {
             request = request.header("authorization", format!("Bearer {token}"));
+            if let Some(group) = self.group {
+                request = request.header("shunt-group", group);
+            }
         }
         if call.body.is_some() {
             request = request.header("content-type", call.content_type);

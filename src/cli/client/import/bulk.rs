@@ -169,6 +169,17 @@ impl<'a> Bulk<'a> {
         }
     }
 
+    /// Whether a host is one of the service, its own included.
+    pub(super) fn serves(&self, host: &str) -> Result<bool, Failure> {
+        let query = [("domain", host)];
+        let call = || Call::get("/domains/ask").query(&query);
+        match self.patiently(|| self.api.read::<Value>(call())) {
+            Ok(_) => Ok(true),
+            Err(Failure::NotFound(_)) => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// The account to which the links go.
     pub(super) fn account(&self) -> Result<i64, Failure> {
         let call = Call::get("/auth/me").token(self.token);

@@ -57,6 +57,15 @@ impl Destination for DryRun<'_> {
         Ok(())
     }
 
+    fn serves(&self, host: &str) -> Result<bool, Failure> {
+        // What is not known refuses no link.
+        let asked = self
+            .settling
+            .as_ref()
+            .map(|settling| settling.bulk.serves(host));
+        asked.unwrap_or(Ok(true))
+    }
+
     fn is_done(&self, _: u64, _: &str) -> Result<bool, Failure> {
         Ok(false)
     }

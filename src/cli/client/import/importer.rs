@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use shunt::domain::{Clock, OwnHost, SystemClock, Timestamp};
 use shunt::http::paths::is_reserved;
-use shunt::import::{ReadLink, TakesLinks, Unreadable};
+use shunt::import::{Placing, ReadLink, TakesLinks, Unreadable};
 
 use super::pending::Pending;
 use super::source_file::ReadBytes;
@@ -25,6 +25,9 @@ pub(super) trait Destination {
     /// Whether a link was done before. Fails if that was with another file.
     fn is_done(&self, number: u64, fingerprint: &str) -> Result<bool, Failure>;
 
+    /// Whether the service has a host.
+    fn serves(&self, host: &str) -> Result<bool, Failure>;
+
     /// The file has so many links in all.
     fn check_length(&self, taken: u64) -> Result<(), Failure>;
 }
@@ -36,6 +39,7 @@ pub(super) struct Importer<D> {
     has_new_codes: bool,
     bytes: ReadBytes,
     pub(super) destination: D,
+    pub(super) placing: Placing,
     fingerprint: Fingerprint,
     /// Links that were taken.
     taken: u64,
@@ -51,6 +55,7 @@ impl<D: Destination> Importer<D> {
         own_host: OwnHost,
         has_new_codes: bool,
         bytes: ReadBytes,
+        placing: Placing,
         destination: D,
     ) -> Self {
         Self {
@@ -59,6 +64,7 @@ impl<D: Destination> Importer<D> {
             has_new_codes,
             bytes,
             destination,
+            placing,
             fingerprint: Fingerprint::new(),
             taken: 0,
             batch: Vec::new(),
@@ -95,7 +101,12 @@ impl<D: Destination> Importer<D> {
         let fingerprint = self.fingerprint.value();
         let number = self.taken;
         self.taken += 1;
-        if self.destination.is_done(number, &fingerprint)? {
+        let destination = &self.destination;
+        let placed = self
+            .placing
+            .place(&mut read, &mut |host| destination.serves(host));
+        placed?;
+        if destination.is_done(number, &fingerprint)? {
             return Ok(());
         }
         read.link = read.link.created_before_its_end(self.now);

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use shunt::domain::OwnHost;
-use shunt::import::{OtherPages, Source};
+use shunt::import::{OtherPages, Placing, Source};
 
 use super::output::{self, harmless};
 use super::output_file::is_dash;
@@ -123,11 +123,22 @@ fn dry_run(args: ImportArgs, file: &Path) -> Result<(), Failure> {
         Ok(settling) => (Some(settling), None),
         Err(why) => (None, Some(why)),
     };
-    let mut importer = Importer::new(host, args.new_codes, file.bytes(), DryRun::new(settling));
+    let mut importer = Importer::new(
+        host,
+        args.new_codes,
+        file.bytes(),
+        Placing::default(),
+        DryRun::new(settling),
+    );
     let read = file.read(args.from.format(), &mut importer);
     let read = importer.end(read);
     bar.end();
     let others = read?;
+    let unlooked = if importer.placing.has_hosts() {
+        "codes are taken and which hosts are served"
+    } else {
+        "codes are taken"
+    };
     let DryRun {
         tally,
         refusals,
@@ -138,7 +149,7 @@ fn dry_run(args: ImportArgs, file: &Path) -> Result<(), Failure> {
     let besides = Besides {
         others,
         encoding,
-        unchecked: unchecked.filter(|_| has_codes),
+        unchecked: unchecked.filter(|_| has_codes).map(|why| (unlooked, why)),
         left_behind: &left_behind,
     };
     print_tally(&tally, None, &besides, json)?;
@@ -172,7 +183,13 @@ fn import_into_account(args: ImportArgs, path: &Path) -> Result<(), Failure> {
     let sender = Sender::new(settling, &bar, state, progress, &lists)?;
     // The service's public host may differ from the host of `--server`.
     let host = OwnHost::unknown();
-    let mut importer = Importer::new(host, args.new_codes, file.bytes(), sender);
+    let mut importer = Importer::new(
+        host,
+        args.new_codes,
+        file.bytes(),
+        Placing::of(sender.moved_from()),
+        sender,
+    );
     let read = file.read(args.from.format(), &mut importer);
     let ended = importer.end(read);
     bar.end();
@@ -251,7 +268,8 @@ fn print_tally(
         Some(OtherPages::Some) => "some".into(),
     };
     summary["encoding"] = besides.encoding.to_string().into();
-    summary["codes_not_looked_up"] = besides.unchecked.clone().into();
+    let unchecked = besides.unchecked.as_ref().map(|(_, why)| why.clone());
+    summary["codes_not_looked_up"] = unchecked.into();
     let left = besides.left_behind.iter();
     let left = left.map(|(line, what)| json!({ "line": line, "what": what }));
     summary["left_behind"] = left.collect();

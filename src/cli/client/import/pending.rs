@@ -54,6 +54,9 @@ pub(super) fn count(pending: &Pending, may_be_of_this_import: bool, tally: &mut 
         tally.refused += 1;
         return;
     }
+    if pending.read.moved_from.is_some() {
+        tally.moved_from.clone_from(&pending.read.moved_from);
+    }
     let link = &pending.read.link;
     tally.imported += 1;
     match pending.was_there {

@@ -82,6 +82,11 @@ impl<'a> Sender<'a> {
         self.progress.done
     }
 
+    /// The host that moves to the service's own host, if an interrupted import found it.
+    pub(super) fn moved_from(&self) -> Option<String> {
+        self.progress.tally.moved_from.clone()
+    }
+
     fn list(&mut self, pending: &Pending) -> Result<(), Failure> {
         let number = pending.read.line;
         let place = number.to_string().into_bytes();
@@ -156,6 +161,10 @@ impl Destination for Sender<'_> {
         self.state.keep(&self.progress)?;
         self.bar.is_at(read, self.progress.done);
         full.map_or(Ok(()), |(_, why)| Err(Failure::Failed(why)))
+    }
+
+    fn serves(&self, host: &str) -> Result<bool, Failure> {
+        self.settling.bulk.serves(host)
     }
 
     fn is_done(&self, number: u64, fingerprint: &str) -> Result<bool, Failure> {

@@ -25,6 +25,9 @@ pub(super) struct Tally {
     /// Links that were there already, with fewer clicks than the other service counted.
     #[serde(default)]
     pub(super) without_clicks: u64,
+    /// The host of the other service whose links are at the service's own host now.
+    #[serde(default)]
+    pub(super) moved_from: Option<String>,
     /// Links of which something was left behind.
     pub(super) notes: BTreeMap<Note, u64>,
 }
@@ -41,8 +44,8 @@ pub(super) struct Besides<'a> {
     /// What its service has on other pages.
     pub(super) others: Option<OtherPages>,
     pub(super) encoding: Encoding,
-    /// Why it was not looked up which codes are taken.
-    pub(super) unchecked: Option<String>,
+    /// What was not looked up, and why.
+    pub(super) unchecked: Option<(&'static str, String)>,
     /// Lines with what was left behind of the first links.
     pub(super) left_behind: &'a [(u64, String)],
 }
@@ -73,8 +76,8 @@ impl Besides<'_> {
             let read = "the file is not UTF-8 and was read as Windows-1252; if letters are wrong, save it as UTF-8 and import it again";
             line(out, "note", read)?;
         }
-        if let Some(why) = &self.unchecked {
-            let text = format!("could not check which codes are taken: {}", harmless(why));
+        if let Some((what, why)) = &self.unchecked {
+            let text = format!("could not check which {what}: {}", harmless(why));
             line(out, "note", &text)?;
         }
         Ok(())
@@ -107,6 +110,14 @@ impl Tally {
         if self.new_codes > 0 {
             let file = listed.map(|listed| listed.new_codes);
             line(out, "new codes", &in_file(self.new_codes, file))?;
+        }
+        if let Some(host) = &self.moved_from {
+            let verb = if is_done { "are" } else { "would be" };
+            let text = format!(
+                "links of {} {verb} at the service's own host",
+                harmless(host)
+            );
+            line(out, "note", &text)?;
         }
         if self.without_clicks > 0 {
             let there = links(self.without_clicks);

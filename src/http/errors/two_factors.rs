@@ -1,0 +1,23 @@
+//! What is said of a second factor.
+
+use axum::http::StatusCode;
+
+use super::ApiError;
+
+impl ApiError {
+    /// 401 of a login: the password is right, and the account has a second factor.
+    pub fn otp_needed() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "One-time password needed")
+    }
+
+    /// 401: the one-time password is wrong, or was used.
+    pub fn wrong_otp() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Invalid one-time password")
+    }
+
+    /// 403: the account must have a second factor, and has none.
+    pub fn factor_missing() -> Self {
+        let detail = "This account needs two factors; sign in on the pages, and set up the second one at /app/account/two-factors";
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+}

@@ -1,0 +1,63 @@
+//! The second factors of an account whose owner has lost them: taken away, after a question.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+
+use super::account_facts::facts;
+use super::question::{Question, asked};
+use super::roles::{account, refused};
+use super::{Admin, Section};
+use crate::abuse::Abuse;
+use crate::domain::TokenKey;
+use crate::http::ApiError;
+use crate::web::form::Form;
+use crate::web::page::{Site, see_other};
+
+/// Asks whether the second factors of an account are to go.
+pub(in crate::web) async fn ask(
+    State(abuse): State<Arc<Abuse>>,
+    State(site): State<Site>,
+    admin: Admin,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let language = admin.language();
+    let user = account(&abuse, &id).await?;
+    if user.id == admin.signed_in.person.user {
+        return Ok(see_other("/app/account"));
+    }
+    let question = Question {
+        title: language.with("admin_factors_title", &[("email", user.email.as_str())]),
+        facts: facts(&abuse, language, &user).await?,
+        text: language.text("admin_factors_text").to_owned(),
+        action: format!("{}/{}/factors", Section::ACCOUNTS.path, user.id.0),
+        fields: Vec::new(),
+        yes: language.text("admin_remove_factors"),
+        back: Section::ACCOUNTS.path.to_owned(),
+    };
+    asked(&site, &admin, question)
+}
+
+/// Takes them away.
+pub(in crate::web) async fn reset(
+    State(abuse): State<Arc<Abuse>>,
+    State(site): State<Site>,
+    admin: Admin,
+    Path(id): Path<String>,
+    form: Form,
+) -> Result<Response, ApiError> {
+    admin.signed_in.check(&site, &form)?;
+    let user = account(&abuse, &id).await?.id;
+    if user == admin.signed_in.person.user {
+        return Ok(see_other("/app/account"));
+    }
+    let key = TokenKey::generate().map_err(|error| ApiError::internal(&error.to_string()))?;
+    match abuse.reset_factors(&admin.administrator, user, key).await {
+        Ok(()) => Ok(see_other(&format!(
+            "{}?done=factors",
+            Section::ACCOUNTS.path
+        ))),
+        Err(error) => refused(&abuse, &site, &admin, error).await,
+    }
+}
