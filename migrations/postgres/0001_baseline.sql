@@ -158,6 +158,20 @@ CREATE TABLE recovery_codes (
     PRIMARY KEY (user_id, hash)
 );
 
+-- Passkeys: keys in a device or a password manager, which sign in to the pages without a password. `credential` is the public key,
+-- and what else webauthn-rs keeps of it. `used_at` is when the challenge of the last sign-in was made; older ones are good no more.
+CREATE TABLE passkeys (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id       bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    credential_id bytea  NOT NULL,
+    credential    text   NOT NULL,
+    name          text   NOT NULL,
+    added_at      bigint NOT NULL,
+    used_at       bigint,
+    CONSTRAINT passkeys_credential_unique UNIQUE (credential_id)
+);
+CREATE INDEX passkeys_by_user ON passkeys (user_id);
+
 -- Links by which owners of accounts choose another password, one an account. `hash` is the beginning of the SHA-256 of the link's
 -- secret. A link works for as long as its account has the key that it had when the link was made.
 CREATE TABLE password_resets (

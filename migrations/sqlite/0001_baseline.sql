@@ -116,6 +116,19 @@ CREATE TABLE recovery_codes (
     PRIMARY KEY (user_id, hash)
 ) STRICT, WITHOUT ROWID;
 
+-- Passkeys: keys in a device or a password manager, which sign in to the pages without a password. `credential` is the public key,
+-- and what else webauthn-rs keeps of it. `used_at` is when the challenge of the last sign-in was made; older ones are good no more.
+CREATE TABLE passkeys (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id       INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    credential_id BLOB    NOT NULL UNIQUE,
+    credential    TEXT    NOT NULL,
+    name          TEXT    NOT NULL,
+    added_at      INTEGER NOT NULL,
+    used_at       INTEGER
+) STRICT;
+CREATE INDEX passkeys_by_user ON passkeys (user_id);
+
 -- Links by which owners of accounts choose another password, one an account. `hash` is the beginning of the SHA-256 of the link's
 -- secret. A link works for as long as its account has the key that it had when the link was made.
 CREATE TABLE password_resets (

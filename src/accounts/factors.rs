@@ -194,10 +194,7 @@ impl Accounts {
     #[must_use]
     pub fn set_up(&self, owner: Principal, sealed: &str) -> Option<SetUp> {
         let payload = self.tokens.seals().open(SET_UP, sealed, self.clock.now())?;
-        let (user, mark, secret) = parts(&payload)?;
-        if user != owner.user || mark != mark_of(owner) {
-            return None;
-        }
+        let secret = marks(&payload, owner)?;
         let secret = TotpSecret::parse(secret)?;
         let sealed = sealed.to_owned();
         Some(SetUp { secret, sealed })
@@ -320,7 +317,7 @@ fn recovery_codes() -> Result<(Vec<RecoveryCode>, Vec<TokenKey>), AccountError> 
 }
 
 /// An account in a seal: its number, and a mark of its key, which itself stays here.
-fn marked(principal: Principal) -> String {
+pub(super) fn marked(principal: Principal) -> String {
     format!("{} {}", principal.user.0, mark_of(principal))
 }
 
@@ -334,6 +331,12 @@ fn mark_of(principal: Principal) -> String {
         let _ = write!(mark, "{byte:02x}");
     }
     mark
+}
+
+/// The rest of a seal's payload, if it names this account.
+pub(super) fn marks(payload: &str, owner: Principal) -> Option<&str> {
+    let (user, mark, rest) = parts(payload)?;
+    (user == owner.user && mark == mark_of(owner)).then_some(rest)
 }
 
 /// The account's number, the mark of its key, and the rest.

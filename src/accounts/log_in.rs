@@ -133,7 +133,7 @@ impl Accounts {
             .ok_or(AccountError::WrongCredentials)
     }
 
-    async fn entered(&self, client: &Client, principal: Principal) {
+    pub(super) async fn entered(&self, client: &Client, principal: Principal) {
         let address = client.address();
         Event::LoginSuccess.log(Some(principal.user), address);
         self.known.remember(principal.user, address).await;

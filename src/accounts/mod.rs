@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use webauthn_rs::Webauthn;
+
 use crate::domain::{
     Clock, EmailAddress, GroupName, Password, PasswordUse, Principal, Registration,
     RegistrationRefused, Scope, TokenKey, TwoFactorRule, User,
@@ -29,6 +31,7 @@ mod log_in;
 mod new_password;
 mod noted_today;
 mod own_account;
+mod passkeys;
 mod secret;
 mod sessions;
 mod sign_in_error;
@@ -46,6 +49,7 @@ pub use identity_provider::{Arrival, Arrived, BegunSignIn, Identities, ProviderA
 pub use keys::MAX_KEYS;
 pub use log_in::SignIn;
 pub use new_password::NewPassword;
+pub use passkeys::{MAX_PASSKEYS, PasskeyChallenge, passkeys_of};
 pub use secret::{SecretError, load_or_create_secret};
 pub use sessions::{SESSION_LIFETIME, random_text};
 pub use sign_in_error::SignInError;
@@ -66,6 +70,7 @@ pub struct Accounts {
     passwords: PasswordUse,
     identities: Option<Identities>,
     two_factors: TwoFactorRule,
+    passkeys: Option<Webauthn>,
     clock: Arc<dyn Clock>,
 }
 
@@ -93,6 +98,15 @@ pub enum AccountError {
     /// The account must have a second factor, and has none.
     #[error("the account needs a second factor")]
     FactorMissing,
+    /// Passkeys do not sign in here.
+    #[error("passkeys do not sign in here")]
+    NoPasskeys,
+    /// The passkey is unknown, or its answer is not accepted.
+    #[error("the passkey is refused")]
+    PasskeyRefused,
+    /// The account has as many passkeys as it may have.
+    #[error("the account has as many passkeys as it may have")]
+    TooManyPasskeys,
     /// The new password is easily guessed.
     #[error("the password {0}")]
     Weak(#[from] WeakPassword),
@@ -174,6 +188,7 @@ impl Accounts {
             passwords: PasswordUse::Everywhere,
             identities: None,
             two_factors: TwoFactorRule::default(),
+            passkeys: None,
             clock,
         }
     }
@@ -204,6 +219,12 @@ impl Accounts {
             two_factors,
             ..self
         }
+    }
+
+    /// The same, with passkeys; `None` for a public address at which browsers have no passkeys.
+    #[must_use]
+    pub fn with_passkeys(self, passkeys: Option<Webauthn>) -> Self {
+        Self { passkeys, ..self }
     }
 
     /// What passwords are for.

@@ -117,6 +117,8 @@ words! {
         ResetFactors = "reset_factors",
         RecoveryCode = "recovery_code",
         NewRecoveryCodes = "new_recovery_codes",
+        AddPasskey = "add_passkey",
+        RemovePasskey = "remove_passkey",
         MakeGroup = "make_group",
         RenameGroup = "rename_group",
         EndGroup = "end_group",

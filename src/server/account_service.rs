@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::accounts::{Accounts, PasswordHasher, Secrets, Tokens};
+use crate::accounts::{Accounts, PasswordHasher, Secrets, Tokens, passkeys_of};
 use crate::config::{BaseUrl, Config};
 use crate::domain::Clock;
 use crate::limits::{CurrentLimits, FailureLimiter, Limiter};
@@ -50,5 +50,7 @@ pub(super) fn accounts(
     let identities = identities(config, base_url, secrets, clock)?;
     let accounts = accounts.with_identities(identities, config.oidc.passwords());
     let accounts = accounts.with_two_factors(config.oidc.require_two_factors);
+    let passkeys = passkeys_of(base_url.as_str(), &config.site.site_name);
+    let accounts = accounts.with_passkeys(passkeys);
     Ok((accounts, of_links, link_passwords))
 }

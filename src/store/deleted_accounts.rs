@@ -198,6 +198,7 @@ async fn forget(
         "DELETE FROM identities WHERE user_id = $1",
         "DELETE FROM totp_factors WHERE user_id = $1",
         "DELETE FROM recovery_codes WHERE user_id = $1",
+        "DELETE FROM passkeys WHERE user_id = $1",
         "DELETE FROM group_members WHERE user_id = $1",
         "DELETE FROM group_members WHERE group_id = $1",
         "UPDATE invitations SET group_id = NULL WHERE group_id = $1",

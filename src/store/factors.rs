@@ -94,6 +94,7 @@ impl Store {
     pub async fn has_second_factor(&self, user: UserId) -> Result<bool, StoreError> {
         let find = query(
             "SELECT EXISTS (SELECT 1 FROM totp_factors WHERE user_id = $1)
+                 OR EXISTS (SELECT 1 FROM passkeys WHERE user_id = $1)
                  OR EXISTS (SELECT 1 FROM identities WHERE user_id = $1) AS has_factor",
         );
         let found = self.engine.read_one(find.bind(user)).await?;
@@ -235,13 +236,17 @@ impl Store {
         at: Timestamp,
     ) -> Result<bool, StoreError> {
         let reset = self.engine.transaction(async |connection| {
-            let end = query("UPDATE users SET token_key = $2 WHERE id = $1 AND EXISTS (SELECT 1 FROM totp_factors WHERE user_id = users.id)");
+            let end = query(
+                "UPDATE users SET token_key = $2 WHERE id = $1 AND (EXISTS (SELECT 1 FROM totp_factors WHERE user_id = users.id)
+                     OR EXISTS (SELECT 1 FROM passkeys WHERE user_id = users.id))",
+            );
             if connection.execute(end.bind(user).bind(&key)).await? == 0 {
                 return Ok(false);
             }
             for remove in [
                 "DELETE FROM totp_factors WHERE user_id = $1",
                 "DELETE FROM recovery_codes WHERE user_id = $1",
+                "DELETE FROM passkeys WHERE user_id = $1",
             ] {
                 connection.execute(query(remove).bind(user)).await?;
             }
@@ -252,7 +257,7 @@ impl Store {
     }
 }
 
-async fn change_key(
+pub(super) async fn change_key(
     connection: &mut Connection<'_>,
     owner: Principal,
     key: &TokenKey,
@@ -277,7 +282,7 @@ async fn replace_codes(
 }
 
 /// Notes what the owner of an account did with its factors.
-async fn note_own(
+pub(super) async fn note_own(
     connection: &mut Connection<'_>,
     user: UserId,
     address: &str,

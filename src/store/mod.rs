@@ -59,6 +59,7 @@ mod moving;
 mod new_links;
 mod outbox;
 mod owner_rows;
+mod passkeys;
 mod permits;
 mod pools;
 mod postgres;
@@ -121,6 +122,7 @@ pub use new_links::{
     CreateLinkError, CreatedLink, CreatedOfMany, IdempotentRequest, NewLink, Outcome,
 };
 pub use outbox::{Change, ChangePosition, ChangesSince};
+pub use passkeys::{AddedPasskey, KnownPasskey, NewPasskey, Passkey};
 pub use pools::{Added, Emptied, PoolState, PoolTake};
 pub use postgres::{PostgresReplica, PostgresStore, WalPosition, migrate_postgres};
 pub use queue_delay::for_waiting_client;

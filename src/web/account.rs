@@ -31,6 +31,8 @@ struct AccountPage<'a> {
     has_password: bool,
     /// Whether the account has an app that shows codes.
     has_factor: bool,
+    /// What is said of its passkeys; `None` if passkeys do not sign in here.
+    passkeys: Option<String>,
     /// The tag of the language that the account chose; empty: the browser's.
     chosen: &'a str,
     bookmarklet: String,
@@ -180,12 +182,21 @@ pub(super) async fn page(
         Answer::Refused(form, error) => (Some((form, error)), None),
         Answer::RefusedKey(error, form) => (Some((FormOf::Key, error)), Some(form)),
     };
+    let passkeys = if accounts.has_passkeys() {
+        Some(match accounts.passkeys(signed_in.person).await?.len() {
+            0 => language.text("passkey_what").to_owned(),
+            passkeys => language.count("passkey_count", passkeys as u64),
+        })
+    } else {
+        None
+    };
     let page = AccountPage {
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
         email: signed_in.user.email.as_str(),
         has_password: accounts.has_password(signed_in.person).await?,
         has_factor: accounts.factors(signed_in.person).await?.totp.is_some(),
+        passkeys,
         chosen: &signed_in.chosen_language,
         bookmarklet: bookmarklet(site),
         sessions: sessions.collect(),

@@ -47,6 +47,7 @@ pub(super) struct Paths {
     pub(super) style: String,
     pub(super) script: String,
     pub(super) show: String,
+    pub(super) passkey: String,
     pub(super) htmx: String,
     pub(super) mark: String,
     pub(super) uplot: String,
@@ -58,7 +59,7 @@ pub(super) struct Paths {
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static ASSETS: LazyLock<[Asset; 9]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[Asset; 10]> = LazyLock::new(|| {
     [
         Asset::new(
             "style",
@@ -68,6 +69,12 @@ static ASSETS: LazyLock<[Asset; 9]> = LazyLock::new(|| {
         ),
         Asset::new("app", "js", JAVASCRIPT, include_bytes!("assets/app.js")),
         Asset::new("show", "js", JAVASCRIPT, include_bytes!("assets/show.js")),
+        Asset::new(
+            "passkey",
+            "js",
+            JAVASCRIPT,
+            include_bytes!("assets/passkey.js"),
+        ),
         Asset::new(
             "htmx",
             "js",
@@ -113,6 +120,7 @@ static PATHS: LazyLock<Paths> = LazyLock::new(|| {
         style,
         script,
         show,
+        passkey,
         htmx,
         mark,
         uplot,
@@ -125,6 +133,7 @@ static PATHS: LazyLock<Paths> = LazyLock::new(|| {
         style: path(style),
         script: path(script),
         show: path(show),
+        passkey: path(passkey),
         htmx: path(htmx),
         mark: path(mark),
         uplot: path(uplot),

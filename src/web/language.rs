@@ -41,6 +41,7 @@ macro_rules! folder {
                 include_str!(concat!("languages/", $tag, "/list.txt")),
                 include_str!(concat!("languages/", $tag, "/mail.txt")),
                 include_str!(concat!("languages/", $tag, "/oidc.txt")),
+                include_str!(concat!("languages/", $tag, "/passkeys.txt")),
                 include_str!(concat!("languages/", $tag, "/rules.txt")),
                 include_str!(concat!("languages/", $tag, "/tools.txt")),
                 include_str!(concat!("languages/", $tag, "/visitors.txt")),
@@ -50,7 +51,7 @@ macro_rules! folder {
 }
 
 /// The tag of each language, its own name, and its texts. English comes first: people whose languages are unknown get it.
-const FOLDERS: [(&str, &str, [&str; 15]); 7] = [
+const FOLDERS: [(&str, &str, [&str; 16]); 7] = [
     folder!("en", "English"),
     folder!("de", "Deutsch"),
     folder!("fr", "Français"),

@@ -11,6 +11,7 @@
 //! | `own_path`, `opened_at` | the page to which a client asks to be redirected, never elsewhere; the address of a page at which its forms fail |
 //! | `oidc`, `join`, `forgot` | signing in and out by an identity provider; the pages of an invitation, and of a forgotten password |
 //! | `sign_in_code`, `two_factors` | the second factor: asked for after a password; set up and removed |
+//! | `sign_in_passkey`, `passkeys` | passkeys: in the place of both; added and removed |
 //! | `sign_in`, `links`, `new_link`, `link_list`, `link_row`, `selected_links`, `link_form`, `scheme`, `one_link`, `edit_link`, `qr_page`, `all_links`, `tags`, `account`, `keys` | pages for owners, below `/app` |
 //! | `prefilled`, `sharing` | the form filled by its address, and the bookmarklet; `ShareX` and the manifest |
 //! | `status_tabs`, `sparkline`, `every_link` | parts of the list: tabs with numbers; the line of a link; what is done to all links that match |
@@ -81,6 +82,7 @@ mod one_link;
 mod opened_at;
 mod own_path;
 mod page;
+mod passkeys;
 mod prefilled;
 mod preview;
 mod public_form;
@@ -95,11 +97,13 @@ mod rules;
 mod scheme;
 mod selected_links;
 mod session;
+mod session_anew;
 mod shared;
 mod shares;
 mod sharing;
 mod sign_in;
 mod sign_in_code;
+mod sign_in_passkey;
 mod sparkline;
 mod start;
 mod status_tabs;
@@ -155,7 +159,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .merge(group_pages())
         .merge(bin_and_shares())
         .merge(identity_provider())
-        .merge(administration(link_form()))
+        .merge(admin::router(link_form()))
         .route("/app/all", get(all_links::show))
         .route("/app/all/count", get(all_links::count))
         .route("/app/all/export", get(all_links::export))
@@ -207,6 +211,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
             "/app/login/code",
             get(sign_in_code::show).post(sign_in_code::check),
         )
+        .route("/app/login/passkey", post(sign_in_passkey::sign_in))
         .route(
             "/app/register",
             get(sign_in::show_register).post(sign_in::register),
@@ -289,6 +294,10 @@ fn account() -> Router<WebState> {
             get(questions::end_session).post(account::end_session),
         )
         .route(
+            "/app/account/passkeys",
+            get(passkeys::show).post(passkeys::change),
+        )
+        .route(
             "/app/account/two-factors",
             get(two_factors::show).post(two_factors::change),
         )
@@ -314,66 +323,6 @@ fn group_pages() -> Router<WebState> {
             "/app/groups/{id}/members/{member}/remove",
             get(group_members::ask_to_remove).post(group_members::remove_member),
         )
-}
-
-/// The pages of administrators; a form of a host may be as large as one of a link.
-fn administration(form: Extension<BodyLimits>) -> Router<WebState> {
-    Router::new()
-        .route("/app/admin", get(admin::overview::show))
-        .route("/app/admin/accounts", get(admin::accounts::show))
-        .route(
-            "/app/admin/accounts/{id}/unban",
-            post(admin::accounts::revoke_ban),
-        )
-        .route(
-            "/app/admin/accounts/{id}/password",
-            get(admin::roles::ask_password).post(admin::roles::reset_password),
-        )
-        .route(
-            "/app/admin/accounts/{id}/role",
-            get(admin::roles::ask_role).post(admin::roles::set_role),
-        )
-        .route(
-            "/app/admin/accounts/{id}/factors",
-            get(admin::factors::ask).post(admin::factors::reset),
-        )
-        .route("/app/admin/audit", get(admin::audit::show))
-        .route(
-            "/app/admin/domains",
-            get(admin::domains::show)
-                .post(admin::domains::add)
-                .layer(form),
-        )
-        .route(
-            "/app/admin/domains/{host}",
-            get(admin::domains::show_one)
-                .post(admin::domains::edit)
-                .layer(form),
-        )
-        .route(
-            "/app/admin/domains/{host}/delete",
-            get(admin::domains::ask).post(admin::domains::delete),
-        )
-        .route(
-            "/app/admin/invitations",
-            get(admin::invitations::show).post(admin::invitations::invite),
-        )
-        .route(
-            "/app/admin/invitations/{id}/revoke",
-            post(admin::invitations::revoke),
-        )
-        .route("/app/admin/links", get(admin::links::show))
-        .route(
-            "/app/admin/removals",
-            get(admin::removals::show).post(admin::removals::make),
-        )
-        .route("/app/admin/removals/ask", post(admin::removals::ask))
-        .route(
-            "/app/admin/removals/{id}/revoke",
-            post(admin::removals::revoke),
-        )
-        .route("/app/admin/reports", get(admin::reports::show))
-        .route("/app/admin/reports/{id}/close", post(admin::reports::close))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::page::{Frame, Site, see_other};
 use super::public_form::form_page;
 use super::session::{self, PartlySignedIn, SignedIn};
 use super::sign_in_code;
-use crate::accounts::{AccountError, Accounts, SignIn};
+use crate::accounts::{AccountError, Accounts, PasskeyChallenge, SignIn};
 use crate::domain::{EmailAddress, Password, RegistrationRefused};
 use crate::http::{ApiError, Asking, ClientAddress, QueryOf};
 use crate::store::SessionBy;
@@ -33,6 +33,8 @@ struct SignInPage<'a> {
     /// What was done just now, in a sentence.
     said: &'static str,
     email: &'a str,
+    /// What a browser gets to sign in by a passkey.
+    passkey: Option<PasskeyChallenge>,
     fault: Option<Fault>,
 }
 
@@ -70,6 +72,7 @@ pub(super) struct SignInQuery {
 }
 
 pub(super) async fn show(
+    State(accounts): State<Arc<Accounts>>,
     State(site): State<Site>,
     headers: HeaderMap,
     signed_in: Result<SignedIn, Response>,
@@ -84,10 +87,11 @@ pub(super) async fn show(
         done: &query.done,
         ..SignInForm::default()
     };
-    shown(&site, &headers, &asked, None)
+    shown(&accounts, &site, &headers, &asked, None)
 }
 
 pub(super) async fn show_register(
+    State(accounts): State<Arc<Accounts>>,
     State(site): State<Site>,
     headers: HeaderMap,
     QueryOf(query): QueryOf<SignInQuery>,
@@ -102,12 +106,12 @@ pub(super) async fn show_register(
     };
     let is_closed = site.registration().is_closed();
     let refused = is_closed.then(|| AccountError::from(RegistrationRefused::Closed).into());
-    shown(&site, &headers, &asked, refused.as_ref())
+    shown(&accounts, &site, &headers, &asked, refused.as_ref())
 }
 
 /// What a form for signing in or up begins with.
 #[derive(Default)]
-struct SignInForm<'a> {
+pub(super) struct SignInForm<'a> {
     is_new: bool,
     next: &'a str,
     has_ended: bool,
@@ -116,13 +120,29 @@ struct SignInForm<'a> {
     done: &'a str,
 }
 
-fn shown(
+impl<'a> SignInForm<'a> {
+    /// An empty form, which leads to this page.
+    pub(super) fn leading_to(next: &'a str) -> Self {
+        Self {
+            next,
+            ..Self::default()
+        }
+    }
+}
+
+pub(super) fn shown(
+    accounts: &Accounts,
     site: &Site,
     headers: &HeaderMap,
     asked: &SignInForm<'_>,
     error: Option<&ApiError>,
 ) -> Result<Response, ApiError> {
     let language = Language::of_headers(headers);
+    let passkey = if asked.is_new || !site.has_passwords() {
+        None
+    } else {
+        accounts.passkey_challenge()?
+    };
     form_page(site, headers, error, |csrf| SignInPage {
         frame: Frame::public(site, language).with_form(headers),
         csrf,
@@ -137,6 +157,7 @@ fn shown(
             _ => "",
         },
         email: asked.email,
+        passkey,
         fault: error.map(|error| Fault::of(error, &["email", "password"])),
     })
 }
@@ -183,7 +204,7 @@ async fn signed_in(
             next,
             ..SignInForm::default()
         };
-        return shown(site, headers, &asked, Some(&error));
+        return shown(accounts, site, headers, &asked, Some(&error));
     }
     let (email, password) = (form.get("email").trim().to_owned(), form.take("password"));
     let entered = async {
@@ -225,7 +246,7 @@ async fn signed_in(
                 email: &email,
                 ..SignInForm::default()
             };
-            shown(site, headers, &asked, Some(&error))
+            shown(accounts, site, headers, &asked, Some(&error))
         }
     }
 }

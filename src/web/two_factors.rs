@@ -10,9 +10,10 @@ use serde::Deserialize;
 
 use super::form::{Fault, Form};
 use super::page::{Frame, Site, own_page, refused_page, see_other};
-use super::session::{self, PartlySignedIn, SignedIn, TWO_FACTORS};
+use super::session::{PartlySignedIn, SignedIn, TWO_FACTORS};
+use super::session_anew::begin_anew;
 use crate::accounts::{Accounts, Client, SetUp};
-use crate::domain::{OneTimePassword, Password, Principal, RecoveryCode};
+use crate::domain::{OneTimePassword, Password, RecoveryCode};
 use crate::http::{ApiError, Asking, QueryOf};
 use crate::qr::{Colors, ErrorCorrection, Image, QrCode};
 use crate::store::SessionBy;
@@ -37,6 +38,7 @@ struct AddPage<'a> {
     secret: String,
     sealed: &'a str,
     has_password: bool,
+    has_passkeys: bool,
     fault: Option<Fault>,
 }
 
@@ -125,6 +127,7 @@ async fn page(
             secret: grouped(&set_up.secret.base32()),
             sealed: &set_up.sealed,
             has_password: accounts.has_password(signed_in.person).await?,
+            has_passkeys: accounts.has_passkeys() && site.has_passwords(),
             fault,
         };
         return answered(error, &page);
@@ -229,8 +232,8 @@ impl Change<'_> {
         let added = accounts.add_app(self.client, owner, password, set_up, otp);
         let (principal, codes) = added.await?;
         let shown = self.codes(&codes)?;
-        self.renewed(principal, SessionBy::SecondFactor, shown)
-            .await
+        let by = SessionBy::SecondFactor;
+        begin_anew(accounts, self.site, self.signed_in, principal, by, shown).await
     }
 
     async fn remove(
@@ -242,7 +245,8 @@ impl Change<'_> {
         let removed = accounts.remove_app(self.client, owner, password, otp);
         let principal = removed.await?;
         let response = see_other("/app/account?done=factor");
-        self.renewed(principal, SessionBy::Password, response).await
+        let by = SessionBy::Password;
+        begin_anew(accounts, self.site, self.signed_in, principal, by, response).await
     }
 
     async fn replace_codes(
@@ -253,31 +257,6 @@ impl Change<'_> {
         let (accounts, owner) = (self.accounts, self.signed_in.person);
         let codes = accounts.new_recovery_codes(self.client, owner, password, otp);
         self.codes(&codes.await?)
-    }
-
-    /// Every session ended, this one, too: begins the next.
-    async fn renewed(
-        &self,
-        principal: Principal,
-        by: SessionBy<'_>,
-        mut response: Response,
-    ) -> Result<Response, ApiError> {
-        let headers = self.signed_in.headers();
-        let begun = session::begin_with(
-            self.accounts,
-            self.site,
-            headers,
-            principal,
-            by,
-            &mut response,
-        );
-        match begun.await {
-            // The change is made, and that is said.
-            Err(error) if error.is_failure() => {
-                Ok(session::signed_out(self.site, "/app/login?done=factors"))
-            }
-            begun => begun.map(|()| response),
-        }
     }
 
     fn codes(&self, codes: &[RecoveryCode]) -> Result<Response, ApiError> {

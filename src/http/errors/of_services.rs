@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 use super::{ApiError, RETRY_AFTER_FAILURE};
 use crate::abuse::AbuseError;
-use crate::accounts::{AccountError, HashError, MAX_KEYS, SignInError, TokenFault};
+use crate::accounts::{AccountError, HashError, MAX_KEYS, MAX_PASSKEYS, SignInError, TokenFault};
 use crate::clicks::counts::CountError;
 use crate::domain::PoolTargets;
 use crate::limits::{Full, TooMany};
@@ -111,6 +111,9 @@ impl From<AccountError> for ApiError {
             AccountError::OtpNeeded => Self::otp_needed(),
             AccountError::WrongOtp => Self::wrong_otp(),
             AccountError::FactorMissing => Self::factor_missing(),
+            AccountError::NoPasskeys => Self::not_found(),
+            AccountError::PasskeyRefused => Self::passkey_refused(),
+            AccountError::TooManyPasskeys => Self::too_many_passkeys(MAX_PASSKEYS),
             AccountError::Weak(why) => Self::invalid(format!("password: {why}")),
             AccountError::Refused(fault) => fault.into(),
             AccountError::NotPermitted(scope) => Self::not_permitted(scope),

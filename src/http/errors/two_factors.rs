@@ -15,6 +15,18 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "Invalid one-time password")
     }
 
+    /// 401: the passkey is unknown, or its answer is not accepted.
+    pub fn passkey_refused() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Invalid passkey")
+    }
+
+    /// 409: the account has as many passkeys as it may have.
+    pub fn too_many_passkeys(max: u32) -> Self {
+        let detail =
+            format!("This account has the maximum of {max} passkeys; remove one to make room");
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
     /// 403: the account must have a second factor, and has none.
     pub fn factor_missing() -> Self {
         let detail = "This account needs two factors; sign in on the pages, and set up the second one at /app/account/two-factors";

@@ -3,7 +3,7 @@
 use super::route::{APP, ASSETS, Class, PREVIEW, Route, route};
 
 /// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 78] = [
+pub const PAGES: [Route; 80] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -11,6 +11,7 @@ pub const PAGES: [Route; 78] = [
     route("/app/account/keys", Class::Bounded),
     route("/app/account/keys/{id}/delete", Class::Bounded),
     route("/app/account/language", Class::Bounded),
+    route("/app/account/passkeys", Class::Queued),
     route("/app/account/password", Class::Queued),
     route("/app/account/sessions/{id}/end", Class::Bounded),
     route("/app/account/sharex", Class::Bounded),
@@ -64,6 +65,7 @@ pub const PAGES: [Route; 78] = [
     route("/app/links/{short_code}/shares/{id}/end", Class::Bounded),
     route("/app/login", Class::Queued),
     route("/app/login/code", Class::Bounded),
+    route("/app/login/passkey", Class::Bounded),
     route("/app/logout", Class::Bounded),
     route("/app/logout-everywhere", Class::Bounded),
     route("/app/manifest.webmanifest", Class::Unbounded),

@@ -69,6 +69,8 @@ fn action(action: &str, language: Language) -> Option<&'static str> {
         "reset_factors" => language.text("admin_did_reset_factors"),
         "recovery_code" => language.text("admin_did_recovery_code"),
         "new_recovery_codes" => language.text("admin_did_new_recovery_codes"),
+        "add_passkey" => language.text("admin_did_add_passkey"),
+        "remove_passkey" => language.text("admin_did_remove_passkey"),
         "make_group" => language.text("admin_did_make_group"),
         "rename_group" => language.text("admin_did_rename_group"),
         "end_group" => language.text("admin_did_end_group"),
@@ -107,7 +109,7 @@ fn detail(action: &str, detail: String, language: Language) -> String {
     }
 }
 
-pub(in crate::web) async fn show(
+pub(super) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,

@@ -100,7 +100,7 @@ struct DomainPage<'a> {
     form: &'a DomainForm,
 }
 
-pub(in crate::web) async fn show(
+pub(super) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -147,7 +147,7 @@ async fn list(
     own_page(status, &page.with_form(&form)?)
 }
 
-pub(in crate::web) async fn add(
+pub(super) async fn add(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
@@ -183,7 +183,7 @@ fn host_in_path(raw: &str) -> Result<DomainHost, ApiError> {
     DomainHost::parse(raw).map_err(|_| ApiError::not_found())
 }
 
-pub(in crate::web) async fn show_one(
+pub(super) async fn show_one(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -221,7 +221,7 @@ fn one(
     own_page(status, &page)
 }
 
-pub(in crate::web) async fn edit(
+pub(super) async fn edit(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
@@ -250,7 +250,7 @@ pub(in crate::web) async fn edit(
 }
 
 /// Asks whether to delete a host.
-pub(in crate::web) async fn ask(
+pub(super) async fn ask(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -278,7 +278,7 @@ pub(in crate::web) async fn ask(
     asked(&site, &admin, question)
 }
 
-pub(in crate::web) async fn delete(
+pub(super) async fn delete(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,

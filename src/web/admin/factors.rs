@@ -16,7 +16,7 @@ use crate::web::form::Form;
 use crate::web::page::{Site, see_other};
 
 /// Asks whether the second factors of an account are to go.
-pub(in crate::web) async fn ask(
+pub(super) async fn ask(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -40,7 +40,7 @@ pub(in crate::web) async fn ask(
 }
 
 /// Takes them away.
-pub(in crate::web) async fn reset(
+pub(super) async fn reset(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,

@@ -82,7 +82,7 @@ struct InvitationPage<'a> {
     is_mailed: bool,
 }
 
-pub(in crate::web) async fn show(
+pub(super) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -119,7 +119,7 @@ async fn list(
     own_page(status, &page.with_form(&form)?)
 }
 
-pub(in crate::web) async fn invite(
+pub(super) async fn invite(
     State(abuse): State<Arc<Abuse>>,
     State(invitation_mail): State<InvitationMail>,
     State(site): State<Site>,
@@ -164,7 +164,7 @@ pub(in crate::web) async fn invite(
     }
 }
 
-pub(in crate::web) async fn revoke(
+pub(super) async fn revoke(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,

@@ -77,7 +77,7 @@ impl FoundLinkRow {
     }
 }
 
-pub(in crate::web) async fn show(
+pub(super) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,

@@ -39,7 +39,7 @@ struct Overview<'a> {
     facts: Vec<(&'static str, String)>,
 }
 
-pub(in crate::web) async fn show(
+pub(super) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     State(health): State<Health>,

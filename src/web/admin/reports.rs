@@ -120,7 +120,7 @@ struct ReportStates {
     is_closed: bool,
 }
 
-pub(in crate::web) async fn show(
+pub(super) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -155,7 +155,7 @@ pub(in crate::web) async fn show(
 }
 
 /// Closes a report, and the earlier reports of its link.
-pub(in crate::web) async fn close(
+pub(super) async fn close(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,

@@ -38,7 +38,7 @@ pub(super) async fn account(abuse: &Abuse, id: &str) -> Result<SeenUser, ApiErro
 }
 
 /// Asks whether an account is to get the role, or to lose it.
-pub(in crate::web) async fn ask_role(
+pub(super) async fn ask_role(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -74,7 +74,7 @@ pub(in crate::web) async fn ask_role(
 }
 
 /// Gives the role, or takes it.
-pub(in crate::web) async fn set_role(
+pub(super) async fn set_role(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -115,7 +115,7 @@ pub(super) async fn refused(
 }
 
 /// Asks whether an account is to get a new password.
-pub(in crate::web) async fn ask_password(
+pub(super) async fn ask_password(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -139,7 +139,7 @@ pub(in crate::web) async fn ask_password(
 }
 
 /// Gives an account a new password, and shows it once.
-pub(in crate::web) async fn reset_password(
+pub(super) async fn reset_password(
     State(abuse): State<Arc<Abuse>>,
     State(accounts): State<Arc<Accounts>>,
     State(site): State<Site>,

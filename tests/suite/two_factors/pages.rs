@@ -147,6 +147,18 @@ both_modes! {
         for done in ["Turned two-step sign-in on:", "Signed in with a recovery code:", "Removed the second step of:"] {
             assert!(audit.contains(done), "{done}: {audit}");
         }
+        // One's own is taken away on one's own page only, for whomever the administrator acts meanwhile.
+        let own = app.account("/auth/login", &admin_email, PASSWORD).await.json();
+        let own = app.get_as(own["access_token"].as_str().unwrap(), "/auth/me").await.json();
+        let own = format!("/app/admin/accounts/{}/factors", own["id"]);
+        leads_to(&admin.get(&own).await, "/app/account");
+        let made = admin.send("/app/groups", "/app/groups", &[("name", "Operators")]).await;
+        let group = made.header("location").rsplit('/').next().unwrap().to_owned();
+        let group = group.split('?').next().unwrap();
+        admin.send("/app/groups", "/app/groups/choose", &[("group", group)]).await;
+        leads_to(&admin.get(&own).await, "/app/account");
+        leads_to(&admin.send("/app/admin/accounts", &own, &[]).await, "/app/account");
+        admin.send("/app/groups", "/app/groups/choose", &[("group", "")]).await;
         // A new password by an administrator leaves the second factor as it is.
         let (_, email, second) = secured(app).await;
         let id = id_of(app, &email, &second.recovery[0]).await;
