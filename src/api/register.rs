@@ -21,7 +21,8 @@ use crate::http::{ApiError, Asking, Json, JsonBody};
         (status = 200, description = "The account is created", body = TokenBody),
         (status = 400, description = "The address is taken", body = ErrorBody,
             example = json!({"detail": "Email already registered"})),
-        (status = 403, description = "Registration is closed, or open to addresses at other domains only; or a page of another site made a browser send this", body = ErrorBody, examples(
+        (status = 403, description = "Registration is closed, or open to addresses at other domains only; or passwords do not log in here, or every account needs two factors: \
+            accounts are made on the pages then; or a page of another site made a browser send this", body = ErrorBody, examples(
             ("closed" = (value = json!({"detail": "Registration is closed; ask the operator of this service for an account"}))),
             ("cross-origin" = (value = json!({"detail": "Requests from pages of other sites are refused; send this from the service's own pages, or from a program"}))),
         )),

@@ -18,14 +18,14 @@ pub enum InvalidGroup {
 impl GroupName {
     const MAX_CHARS: usize = 100;
 
-    /// Checks a name. Space around it is left out.
+    /// Checks a name. Spaces around it are left out.
     ///
     /// # Errors
     /// [`InvalidGroup::Name`].
     pub fn parse(raw: &str) -> Result<Self, InvalidGroup> {
         let name = raw.trim();
-        let fits = (1..=Self::MAX_CHARS).contains(&name.chars().count());
-        if fits && !name.chars().any(char::is_control) {
+        let fits = raw.chars().count() <= Self::MAX_CHARS && !name.is_empty();
+        if fits && !raw.chars().any(char::is_control) {
             Ok(Self(name.to_owned()))
         } else {
             Err(InvalidGroup::Name)
@@ -54,7 +54,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_name_that_is_accepted_is_kept_without_the_space_around_it(raw in prop_oneof!["\\PC{0,110}", any::<String>()]) {
-            let fits = (1..=100).contains(&raw.trim().chars().count()) && !raw.trim().chars().any(char::is_control);
+            let fits = !raw.trim().is_empty() && raw.chars().count() <= 100 && !raw.chars().any(char::is_control);
             match GroupName::parse(&raw) {
                 Ok(name) => prop_assert!(fits && name.as_str() == raw.trim()),
                 Err(why) => prop_assert!(!fits && why == InvalidGroup::Name),

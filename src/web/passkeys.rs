@@ -112,8 +112,12 @@ async fn page(
     signed_in: &SignedIn,
     said: &'static str,
     chosen: &str,
-    refused: Option<(FormOf, &ApiError)>,
+    refused: Option<(FormOf, Fault, &ApiError)>,
 ) -> Result<Response, ApiError> {
+    let (fault, error) = match refused {
+        Some((form, fault, error)) => (Some((form, fault)), Some(error)),
+        None => (None, None),
+    };
     let owner = signed_in.owner();
     let language = owner.language;
     let passkeys = accounts.passkeys(signed_in.person).await?;
@@ -130,10 +134,10 @@ async fn page(
         passkeys: passkeys.collect(),
         has_app: accounts.factors(signed_in.person).await?.totp.is_some(),
         chosen,
-        fault: refused.map(|(form, error)| (form, fault(error))),
+        fault,
     };
-    match refused {
-        Some((_, error)) => refused_page(error, &page),
+    match error {
+        Some(error) => refused_page(error, &page),
         None => own_page(StatusCode::OK, &page),
     }
 }
@@ -175,7 +179,7 @@ pub(super) async fn change(
     };
     match done {
         Err(error) if !error.is_failure() => {
-            let refused = Some((of, &error));
+            let refused = Some((of, fault(&error), &error));
             page(
                 &accounts,
                 &site,
@@ -246,7 +250,7 @@ impl Change<'_> {
             }
             Err(error) if error.is_failure() => Err(error),
             Err(error) => {
-                let refused = Some((FormOf::Add, &error));
+                let refused = Some((FormOf::Add, Fault::of(&error, &[]), &error));
                 page(self.accounts, self.site, self.signed_in, "", "", refused).await
             }
         }

@@ -1,5 +1,5 @@
 // The second factor, at a service of its own without limits of log-ins: an app is added by its code, recovery codes are shown once, and
-// one of them signs in after the password.
+// one of them signs in after the password. A passkey of the browser's own device signs in without either.
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -17,7 +17,8 @@ const free = createServer().listen(0, "127.0.0.1");
 await new Promise((ready) => free.on("listening", ready));
 const { port } = free.address();
 free.close();
-const base = `http://127.0.0.1:${port}`;
+// Browsers have no passkeys at an address without a name.
+const base = `http://localhost:${port}`;
 const folder = await mkdtemp(join(tmpdir(), "shunt-factors-"));
 const service = spawn(resolve(process.env.SHUNT ?? "../../debug/shunt"), {
   env: { BIND: `127.0.0.1:${port}`, BASE_URL: base, DATABASE_URL: `sqlite://${folder}/shunt.db`, LIMIT_LOGIN: "0", LIMIT_REGISTER: "0" },
@@ -86,7 +87,7 @@ try {
     await page.getByRole("heading", { name: "Your recovery codes" }).waitFor();
     await widths(page, "recovery-codes");
   });
-  const recovery = await page.locator("li code").first().textContent();
+  const [recovery, second] = await page.locator("li code").allTextContents();
   await step("after the password a code is asked for", async () => {
     await page.goto(`${base}/app/account/two-factors`);
     await widths(page, "two-factors-on");
@@ -99,6 +100,70 @@ try {
     await page.locator("#otp").fill(recovery);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.waitForURL(`${base}/app`, { waitUntil: "load" });
+  });
+  const device = await browser.context.newCDPSession(page);
+  await device.send("WebAuthn.enable");
+  const { authenticatorId } = await device.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  const verified = (isUserVerified) => device.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified });
+  const codes = await step("a passkey is made by the browser, once its owner has confirmed it", async () => {
+    await page.goto(`${base}/app/account/two-factors`);
+    await page.locator("#password").fill(password);
+    await page.locator("#otp").fill(second);
+    await page.getByRole("button", { name: "New recovery codes" }).click();
+    await page.getByRole("heading", { name: "Your recovery codes" }).waitFor();
+    const codes = await page.locator("li code").allTextContents();
+    await page.goto(`${base}/app/account`);
+    await page.locator("a[href='/app/account/passkeys']").click();
+    await widths(page, "passkeys-none");
+    await page.locator("#password").fill(password);
+    await page.locator("#otp").fill(codes[0]);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("heading", { name: "Create the passkey" }).waitFor();
+    await widths(page, "new-passkey");
+    await page.getByLabel("Name").fill("Telephone");
+    // The finger is another person's.
+    await verified(false);
+    await page.getByRole("button", { name: "Create the passkey" }).click();
+    await page.getByText("No passkey was created.").waitFor();
+    await verified(true);
+    await page.getByRole("button", { name: "Create the passkey" }).click();
+    await page.getByText("The passkey is added.").waitFor();
+    await widths(page, "passkeys");
+    return codes;
+  });
+  await step("the passkey signs in without a password, and leads to the page that was wanted", async () => {
+    await signOut();
+    await page.goto(`${base}/app/login?next=/app/tags`);
+    await widths(page, "sign-in-passkey");
+    await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+    await page.waitForURL(`${base}/app/tags`, { waitUntil: "load" });
+  });
+  await step("a removed passkey is refused in words, and the password is a way in still", async () => {
+    await page.goto(`${base}/app/account/passkeys`);
+    await page.getByRole("radio", { name: /Telephone/ }).check();
+    await page.locator("#remove-password").fill(password);
+    await page.locator("#remove-otp").fill(codes[1]);
+    await page.getByRole("button", { name: "Remove" }).click();
+    await page.getByText("The passkey is removed.").waitFor();
+    await signOut();
+    await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+    await page.getByText("This passkey is not known here").waitFor();
+    await widths(page, "passkey-refused");
+    // Without a passkey the browser says so.
+    await device.send("WebAuthn.clearCredentials", { authenticatorId });
+    await verified(false);
+    await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+    await page.getByText("No passkey was used.").waitFor();
+    await page.getByLabel("E-mail").waitFor();
   });
   await closed(browser);
 } finally {

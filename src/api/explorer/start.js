@@ -36,7 +36,6 @@ const reasons = {
   cursor: "must be the cursor of a page's Link header",
   code: "must be 1 to 64 of A-Z a-z 0-9 - _",
   links: "must be delete",
-  share: "must be the secret of a share: 48 of 0-9 a-f",
   short_code: "must be 1 to 64 of A-Z a-z 0-9 - _",
   target_url: "must be an absolute http:// or https:// URL with a host",
 };

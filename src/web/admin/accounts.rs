@@ -74,7 +74,7 @@ impl<'a> AccountRow<'a> {
     }
 }
 
-pub(super) async fn show(
+pub(in crate::web) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -125,7 +125,7 @@ pub(super) async fn page(
     own_page(status, &page.with_form(&form)?)
 }
 
-pub(super) async fn revoke_ban(
+pub(in crate::web) async fn revoke_ban(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,

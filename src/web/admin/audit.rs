@@ -109,7 +109,7 @@ fn detail(action: &str, detail: String, language: Language) -> String {
     }
 }
 
-pub(super) async fn show(
+pub(in crate::web) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,

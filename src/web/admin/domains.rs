@@ -100,7 +100,7 @@ struct DomainPage<'a> {
     form: &'a DomainForm,
 }
 
-pub(super) async fn show(
+pub(in crate::web) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -147,7 +147,7 @@ async fn list(
     own_page(status, &page.with_form(&form)?)
 }
 
-pub(super) async fn add(
+pub(in crate::web) async fn add(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
@@ -183,7 +183,7 @@ fn host_in_path(raw: &str) -> Result<DomainHost, ApiError> {
     DomainHost::parse(raw).map_err(|_| ApiError::not_found())
 }
 
-pub(super) async fn show_one(
+pub(in crate::web) async fn show_one(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -221,7 +221,7 @@ fn one(
     own_page(status, &page)
 }
 
-pub(super) async fn edit(
+pub(in crate::web) async fn edit(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
@@ -250,7 +250,7 @@ pub(super) async fn edit(
 }
 
 /// Asks whether to delete a host.
-pub(super) async fn ask(
+pub(in crate::web) async fn ask(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -278,7 +278,7 @@ pub(super) async fn ask(
     asked(&site, &admin, question)
 }
 
-pub(super) async fn delete(
+pub(in crate::web) async fn delete(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,

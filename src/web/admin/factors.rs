@@ -5,9 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::account_facts::facts;
-use super::question::{Question, asked};
-use super::roles::{account, refused};
+use super::roles::{OfAnother, account, refused};
 use super::{Admin, Section};
 use crate::abuse::Abuse;
 use crate::domain::TokenKey;
@@ -16,31 +14,24 @@ use crate::web::form::Form;
 use crate::web::page::{Site, see_other};
 
 /// Asks whether the second factors of an account are to go.
-pub(super) async fn ask(
+pub(in crate::web) async fn ask(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let language = admin.language();
-    let user = account(&abuse, &id).await?;
-    if user.id == admin.signed_in.person.user {
-        return Ok(see_other("/app/account"));
-    }
-    let question = Question {
-        title: language.with("admin_factors_title", &[("email", user.email.as_str())]),
-        facts: facts(&abuse, language, &user).await?,
-        text: language.text("admin_factors_text").to_owned(),
-        action: format!("{}/{}/factors", Section::ACCOUNTS.path, user.id.0),
-        fields: Vec::new(),
+    let question = OfAnother {
+        title: &|email| language.with("admin_factors_title", &[("email", email)]),
+        text: language.text("admin_factors_text"),
         yes: language.text("admin_remove_factors"),
-        back: Section::ACCOUNTS.path.to_owned(),
+        end: "factors",
     };
-    asked(&site, &admin, question)
+    question.ask(&abuse, &site, &admin, &id).await
 }
 
 /// Takes them away.
-pub(super) async fn reset(
+pub(in crate::web) async fn reset(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,

@@ -69,6 +69,9 @@ fn said(error: &AbuseError, language: Language) -> Option<(&'static str, String)
         AbuseError::Invitation(InvalidInvitation::Email(_)) => {
             plain("email", language.text("admin_fault_email"))
         }
+        AbuseError::Invitation(InvalidInvitation::Group) => {
+            plain("group", language.text("admin_fault_group"))
+        }
         AbuseError::HasAccount => plain("email", language.text("admin_fault_has_account")),
         AbuseError::ManyInvitations => plain("", language.text("admin_fault_many_invitations")),
         AbuseError::NoFactor => plain("", language.text("admin_fault_no_factor")),
@@ -76,9 +79,7 @@ fn said(error: &AbuseError, language: Language) -> Option<(&'static str, String)
         | AbuseError::NoAdmin
         | AbuseError::FactorMissing
         | AbuseError::NoDomain
-        | AbuseError::Invitation(
-            InvalidInvitation::Role | InvalidInvitation::Group | InvalidInvitation::GroupRole,
-        )
+        | AbuseError::Invitation(InvalidInvitation::Role | InvalidInvitation::GroupRole)
         | AbuseError::NoRandomness(_)
         | AbuseError::TooMany(_)
         | AbuseError::Store(_) => None,

@@ -10,10 +10,14 @@ use axum::response::Response;
 use super::faults::Refused;
 use super::{Admin, ListPage, ListQuery, Section, found, moment};
 use crate::abuse::{Abuse, AbuseError, join_path};
-use crate::domain::{EmailAddress, InvalidInvitation, Invitation, InvitedRole};
+use crate::accounts::Accounts;
+use crate::domain::{
+    EmailAddress, Group, GroupRole, InvalidInvitation, Invitation, InvitedRole, UserId,
+};
 use crate::http::{ApiError, QueryOf};
 use crate::mail::InvitationMail;
 use crate::web::form::Form;
+use crate::web::group::role_name;
 use crate::web::language::Language;
 use crate::web::page::{Frame, Site, own_page, see_other};
 
@@ -26,6 +30,8 @@ struct InvitationRow<'a> {
     id: i64,
     email: String,
     is_admin: bool,
+    /// The group that the account joins, with its role; may be empty.
+    joins: String,
     made: String,
     ends: String,
 }
@@ -41,6 +47,9 @@ impl<'a> InvitationRow<'a> {
             id: invitation.id,
             email: invitation.email.as_str().to_owned(),
             is_admin: invitation.role == InvitedRole::Administrator,
+            joins: invitation.group.as_ref().map_or_else(String::new, |to| {
+                format!("{}: {}", to.name.as_str(), role_name(to.role, language))
+            }),
             made: language.with("admin_invited_at", &[("moment", &made)]),
             ends: language.with("admin_invited_until", &[("moment", &ends)]),
         }
@@ -52,12 +61,21 @@ impl<'a> InvitationRow<'a> {
 struct Sent {
     email: String,
     is_admin: bool,
+    group: Option<(UserId, GroupRole)>,
     refused: Option<Refused>,
 }
 
 impl Sent {
     fn fault_of(&self, field: &str) -> Option<&str> {
         self.refused.as_ref()?.at(field)
+    }
+
+    fn is_group(&self, group: &Group) -> bool {
+        self.group.is_some_and(|(chosen, _)| chosen == group.id)
+    }
+
+    fn is_role(&self, name: &str) -> bool {
+        self.group.is_some_and(|(_, role)| role.name() == name)
     }
 }
 
@@ -69,6 +87,10 @@ struct NewInvitation<'a> {
     section: Section,
     csrf: &'a str,
     form: &'a Sent,
+    /// The groups of the administrator.
+    groups: Vec<Group>,
+    /// The roles in a group, and how people name them.
+    roles: [(&'static str, &'static str); 3],
 }
 
 /// An invitation that was just made: its link is shown only once.
@@ -82,18 +104,20 @@ struct InvitationPage<'a> {
     is_mailed: bool,
 }
 
-pub(super) async fn show(
+pub(in crate::web) async fn show(
     State(abuse): State<Arc<Abuse>>,
+    State(accounts): State<Arc<Accounts>>,
     State(site): State<Site>,
     admin: Admin,
     QueryOf(query): QueryOf<ListQuery>,
 ) -> Result<Response, ApiError> {
     let form = Sent::default();
-    list(&abuse, &site, &admin, &query, &form, StatusCode::OK).await
+    let services = (&*abuse, &*accounts);
+    list(services, &site, &admin, &query, &form, StatusCode::OK).await
 }
 
 async fn list(
-    abuse: &Abuse,
+    (abuse, accounts): (&Abuse, &Accounts),
     site: &Site,
     admin: &Admin,
     query: &ListQuery,
@@ -115,12 +139,15 @@ async fn list(
         section,
         csrf: admin.signed_in.owner().csrf,
         form,
+        groups: accounts.groups(admin.signed_in.person).await?,
+        roles: GroupRole::ALL.map(|role| (role.name(), role_name(role, language))),
     };
     own_page(status, &page.with_form(&form)?)
 }
 
-pub(super) async fn invite(
+pub(in crate::web) async fn invite(
     State(abuse): State<Arc<Abuse>>,
+    State(accounts): State<Arc<Accounts>>,
     State(invitation_mail): State<InvitationMail>,
     State(site): State<Site>,
     admin: Admin,
@@ -133,9 +160,12 @@ pub(super) async fn invite(
     } else {
         InvitedRole::None
     };
+    let group = group(&form);
     let invited = async {
         let email = EmailAddress::parse(raw.to_owned()).map_err(InvalidInvitation::Email)?;
-        abuse.invite(&admin.administrator, &email, role, None).await
+        let group = group.transpose()?;
+        let by = &admin.administrator;
+        abuse.invite(by, &email, role, group).await
     };
     match invited.await {
         Ok((invitation, token)) => {
@@ -157,14 +187,27 @@ pub(super) async fn invite(
             let sent = Sent {
                 email: raw.to_owned(),
                 is_admin: role == InvitedRole::Administrator,
+                group: group.and_then(Result::ok),
                 refused: Some(refused),
             };
-            list(&abuse, &site, &admin, &query, &sent, status).await
+            let services = (&*abuse, &*accounts);
+            list(services, &site, &admin, &query, &sent, status).await
         }
     }
 }
 
-pub(super) async fn revoke(
+/// The group that the account is to join, and its role there.
+fn group(form: &Form) -> Option<Result<(UserId, GroupRole), InvalidInvitation>> {
+    let raw = form.get("group");
+    if raw.is_empty() {
+        return None;
+    }
+    let role = GroupRole::parse(form.get("group_role")).map_err(|_| InvalidInvitation::GroupRole);
+    let group = raw.parse().map_err(|_| InvalidInvitation::Group);
+    Some(group.and_then(|group| Ok((UserId(group), role?))))
+}
+
+pub(in crate::web) async fn revoke(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,

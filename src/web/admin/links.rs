@@ -77,7 +77,7 @@ impl FoundLinkRow {
     }
 }
 
-pub(super) async fn show(
+pub(in crate::web) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,

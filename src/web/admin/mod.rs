@@ -7,93 +7,40 @@ use askama::Template;
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Extension, Router};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
-use super::WebState;
 use super::language::Language;
 use super::page::{Frame, Site, html};
 use super::session::SignedIn;
 use crate::abuse::{Abuse, AbuseError, Administrator};
 use crate::accounts::Accounts;
 use crate::domain::{EmailAddress, NamedUser, Newest, NewestWanted, Timestamp, UserId, Zone};
-use crate::http::{ApiError, BodyLimits, ClientAddress};
+use crate::http::{ApiError, ClientAddress};
 use faults::Refused;
 
 mod account_facts;
-mod accounts;
-mod audit;
+pub(super) mod accounts;
+pub(super) mod audit;
 mod domain_form;
-mod domains;
-mod factors;
+pub(super) mod domains;
+pub(super) mod factors;
 mod faults;
 mod health;
-mod invitations;
-mod links;
-mod overview;
+pub(super) mod invitations;
+pub(super) mod links;
+pub(super) mod overview;
 mod question;
 mod removal_form;
 mod removal_question;
-mod removals;
-mod reports;
-mod roles;
+pub(super) mod removals;
+pub(super) mod reports;
+pub(super) mod roles;
 
 pub use health::Health;
 
 /// Entries of a page.
 const PER_PAGE: u32 = 50;
-
-/// The pages; a form of a host may be as large as one of a link.
-pub(super) fn router(form: Extension<BodyLimits>) -> Router<WebState> {
-    Router::new()
-        .route("/app/admin", get(overview::show))
-        .route("/app/admin/accounts", get(accounts::show))
-        .route("/app/admin/accounts/{id}/unban", post(accounts::revoke_ban))
-        .route(
-            "/app/admin/accounts/{id}/password",
-            get(roles::ask_password).post(roles::reset_password),
-        )
-        .route(
-            "/app/admin/accounts/{id}/role",
-            get(roles::ask_role).post(roles::set_role),
-        )
-        .route(
-            "/app/admin/accounts/{id}/factors",
-            get(factors::ask).post(factors::reset),
-        )
-        .route("/app/admin/audit", get(audit::show))
-        .route(
-            "/app/admin/domains",
-            get(domains::show).post(domains::add).layer(form),
-        )
-        .route(
-            "/app/admin/domains/{host}",
-            get(domains::show_one).post(domains::edit).layer(form),
-        )
-        .route(
-            "/app/admin/domains/{host}/delete",
-            get(domains::ask).post(domains::delete),
-        )
-        .route(
-            "/app/admin/invitations",
-            get(invitations::show).post(invitations::invite),
-        )
-        .route(
-            "/app/admin/invitations/{id}/revoke",
-            post(invitations::revoke),
-        )
-        .route("/app/admin/links", get(links::show))
-        .route(
-            "/app/admin/removals",
-            get(removals::show).post(removals::make),
-        )
-        .route("/app/admin/removals/ask", post(removals::ask))
-        .route("/app/admin/removals/{id}/revoke", post(removals::revoke))
-        .route("/app/admin/reports", get(reports::show))
-        .route("/app/admin/reports/{id}/close", post(reports::close))
-}
 
 /// The administrator who is signed in, whose role was just looked up. Any other account is refused.
 pub(super) struct Admin {

@@ -39,7 +39,7 @@ struct Overview<'a> {
     facts: Vec<(&'static str, String)>,
 }
 
-pub(super) async fn show(
+pub(in crate::web) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     State(health): State<Health>,

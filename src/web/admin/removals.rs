@@ -78,7 +78,7 @@ pub(super) fn kind_name(kind: &str, language: Language) -> &'static str {
     }
 }
 
-pub(super) async fn show(
+pub(in crate::web) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -127,7 +127,7 @@ fn pasted(links: &LinkService, site: &Site, url: &str) -> Option<String> {
 }
 
 /// Asks whether to remove what the form names.
-pub(super) async fn ask(
+pub(in crate::web) async fn ask(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
@@ -167,7 +167,7 @@ async fn refused(
     page(abuse, site, admin, &ListQuery::default(), form, status).await
 }
 
-pub(super) async fn make(
+pub(in crate::web) async fn make(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
@@ -202,7 +202,7 @@ pub(super) async fn make(
     }
 }
 
-pub(super) async fn revoke(
+pub(in crate::web) async fn revoke(
     State(abuse): State<Arc<Abuse>>,
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,

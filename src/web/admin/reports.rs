@@ -120,7 +120,7 @@ struct ReportStates {
     is_closed: bool,
 }
 
-pub(super) async fn show(
+pub(in crate::web) async fn show(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -155,7 +155,7 @@ pub(super) async fn show(
 }
 
 /// Closes a report, and the earlier reports of its link.
-pub(super) async fn close(
+pub(in crate::web) async fn close(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,

@@ -38,7 +38,7 @@ pub(super) async fn account(abuse: &Abuse, id: &str) -> Result<SeenUser, ApiErro
 }
 
 /// Asks whether an account is to get the role, or to lose it.
-pub(super) async fn ask_role(
+pub(in crate::web) async fn ask_role(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -74,7 +74,7 @@ pub(super) async fn ask_role(
 }
 
 /// Gives the role, or takes it.
-pub(super) async fn set_role(
+pub(in crate::web) async fn set_role(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
@@ -114,32 +114,61 @@ pub(super) async fn refused(
     page(abuse, site, admin, &query, Some(refused.text), status).await
 }
 
+/// A question about another account: its title with the address, what it says, and how its path ends. One's own account has a page
+/// for that.
+pub(super) struct OfAnother<'a> {
+    pub(super) title: &'a (dyn Fn(&str) -> String + Sync),
+    pub(super) text: &'static str,
+    pub(super) yes: &'static str,
+    pub(super) end: &'static str,
+}
+
+impl OfAnother<'_> {
+    pub(super) async fn ask(
+        &self,
+        abuse: &Abuse,
+        site: &Site,
+        admin: &Admin,
+        id: &str,
+    ) -> Result<Response, ApiError> {
+        let language = admin.language();
+        let user = account(abuse, id).await?;
+        if user.id == admin.signed_in.person.user {
+            return Ok(see_other("/app/account"));
+        }
+        let accounts = Section::ACCOUNTS.path;
+        let question = Question {
+            title: (self.title)(user.email.as_str()),
+            facts: facts(abuse, language, &user).await?,
+            text: self.text.to_owned(),
+            action: format!("{accounts}/{}/{}", user.id.0, self.end),
+            fields: Vec::new(),
+            yes: self.yes,
+            back: accounts.to_owned(),
+        };
+        asked(site, admin, question)
+    }
+}
+
 /// Asks whether an account is to get a new password.
-pub(super) async fn ask_password(
+pub(in crate::web) async fn ask_password(
     State(abuse): State<Arc<Abuse>>,
     State(site): State<Site>,
     admin: Admin,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let language = admin.language();
-    let user = account(&abuse, &id).await?;
-    if user.id == admin.signed_in.person.user {
-        return Ok(see_other("/app/account"));
-    }
-    let question = Question {
-        title: language.with("admin_password_title", &[("email", user.email.as_str())]),
-        facts: facts(&abuse, language, &user).await?,
-        text: language.text("admin_password_text").to_owned(),
-        action: format!("{}/{}/password", Section::ACCOUNTS.path, user.id.0),
-        fields: Vec::new(),
+    let question = OfAnother {
+        title: &|email| language.with("admin_password_title", &[("email", email)]),
+        text: language.text("admin_password_text"),
         yes: language.text("admin_new_password"),
-        back: Section::ACCOUNTS.path.to_owned(),
+        end: "password",
     };
-    asked(&site, &admin, question)
+    question.ask(&abuse, &site, &admin, &id).await
 }
 
 /// Gives an account a new password, and shows it once.
-pub(super) async fn reset_password(
+pub(in crate::web) async fn reset_password(
     State(abuse): State<Arc<Abuse>>,
     State(accounts): State<Arc<Accounts>>,
     State(site): State<Site>,

@@ -282,9 +282,11 @@ fn rounded(number: f64) -> String {
 #[ignore = "it measures: `UPDATE=1 cargo test --test all cost_of_every_route -- --ignored --nocapture`"]
 async fn cost_of_every_route_against_a_redirect() {
     let backend = Backend::new(Mode::Embedded).await;
+    let mut settings = backend.settings();
+    settings.push(("BASE_URL".to_owned(), "http://localhost".to_owned()));
     let server = match std::env::var_os("SHUNT_TEST_PROGRAM") {
-        Some(program) => Server::start_program(Path::new(&program), &backend.settings()).await,
-        None => Server::start(&backend.settings()).await,
+        Some(program) => Server::start_program(Path::new(&program), &settings).await,
+        None => Server::start(&settings).await,
     };
     let app = App::of(backend, server);
     let client = client();

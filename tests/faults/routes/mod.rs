@@ -101,6 +101,8 @@ async fn every_route_is_answered_as_the_table_says_while_redis_postgres_or_both_
             "mailto:security@example.org".to_owned(),
         ),
         ("CACHE_TTL_SECONDS".to_owned(), "600".to_owned()),
+        // Browsers have no passkeys at an address without a name.
+        ("BASE_URL".to_owned(), "http://localhost".to_owned()),
     ]);
     let server = Server::start(&through_proxies).await;
     let app = App::of(backend, server);

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::requests::{
     Account, GRANT, PASSWORD, Requests, between, invited, removed, reported, shared,
 };
+use crate::suite::two_factors::passkeys::{add as add_passkey, signed as signed_by};
 use crate::suite::two_factors::{give_password, log_in, secured};
 use crate::suite::web::browser::{Browser, token};
 use crate::support::{App, Response, reset_token, unique};
@@ -75,6 +76,17 @@ pub(super) async fn visitors(all: &mut Requests<'_>) {
     let code = [("otp", second.recovery[0].as_str())];
     all.page(&entering, "GET /app/login/code", &[], &[]);
     all.page(&entering, "POST /app/login/code", &[], &code);
+    let mut keeper = Browser::new(app);
+    keeper.sign_up().await;
+    let mut device = add_passkey(&mut keeper, "").await;
+    let mut entering = Browser::new(app);
+    let form = signed_by(&mut entering, &mut device).await;
+    let [(_, csrf), answer @ ..] = &form;
+    entering.cookies.insert("csrf".to_owned(), csrf.clone());
+    let answer = answer
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    all.page(&entering, "POST /app/login/passkey", &[], &answer);
     for (path, email) in [("login", &owner.email), ("register", &fresh)] {
         let path = format!("/app/{path}");
         let visitor = browser(app, &path).await;
@@ -247,6 +259,9 @@ pub(super) async fn accounts(all: &mut Requests<'_>) {
     ];
     all.page(&careful, "GET /app/account/two-factors", &[], &[]);
     all.page(&careful, "POST /app/account/two-factors", &[], &codes);
+    let begin = [("action", "begin"), ("password", PASSWORD)];
+    all.page(&owner, "GET /app/account/passkeys", &[], &[]);
+    all.page(&owner, "POST /app/account/passkeys", &[], &begin);
     let (leaving, _) = signed_up(app).await;
     all.page(&leaving, "POST /app/account/delete", &[], &password);
     let (changing, _) = signed_up(app).await;

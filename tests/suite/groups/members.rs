@@ -52,6 +52,16 @@ both_modes! {
         assert_eq!(get(app, &other.token, group, "/urls/my").await.status, 200);
     }
 
+    async fn the_operator_gives_a_group_another_owner_in_sql(app) {
+        let owner = person(app).await;
+        let group = group_of(app, &owner).await;
+        let other = member(app, &owner, group, "viewer").await;
+        set_role(app, &other, group, &owner.email, "viewer").await.is_error(403, "You are a viewer of this group; this needs an owner");
+        let sql = "UPDATE group_members SET role = 'owner' WHERE user_id = (SELECT id FROM users WHERE email_key = $1)";
+        app.backend.execute(sql, &other.email).await;
+        assert_eq!(set_role(app, &other, group, &owner.email, "viewer").await.status, 200);
+    }
+
     async fn a_member_leaves_and_removes_nobody(app) {
         let owner = person(app).await;
         let group = group_of(app, &owner).await;

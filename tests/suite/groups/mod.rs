@@ -5,7 +5,7 @@ mod invited;
 mod keys;
 mod members;
 mod moves;
-mod pages;
+pub(crate) mod pages;
 
 use reqwest::Method;
 use serde_json::{Value, json};

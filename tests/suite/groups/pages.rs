@@ -8,7 +8,7 @@ use crate::suite::web::browser::{Browser, leads_to};
 use crate::support::{App, Response, both_modes};
 
 /// The token of the last form of a page: the first ones are about the session.
-fn last_token(page: &str) -> String {
+pub(crate) fn last_token(page: &str) -> String {
     let at = page.rfind("name=\"csrf\" value=\"").expect(page);
     page[at..].split('"').nth(3).unwrap().to_owned()
 }

@@ -32,6 +32,27 @@ both_modes! {
         }
     }
 
+    async fn an_invitation_on_the_page_joins_a_group_of_the_administrator(app) {
+        let mut admin = administrator(app).await;
+        assert!(!admin.get(PAGE).await.text.contains("Joins the group"));
+        let made = admin.send("/app/groups", "/app/groups", &[("name", "Shop")]).await;
+        let group = made.header("location").strip_prefix("/app/groups/").unwrap();
+        let group = group.split('?').next().unwrap().to_owned();
+        assert!(admin.get(PAGE).await.text.contains(&format!("<option value=\"{group}\">Shop</option>")));
+        let email = address();
+        let unknown = [("email", email.as_str()), ("group", "999999999"), ("group_role", "editor")];
+        let refused = admin.send(PAGE, PAGE, &unknown).await;
+        assert!(refused.text.contains("There is no such group any more.") && refused.text.contains(&email), "{refused:?}");
+        let fields = [("email", email.as_str()), ("group", &group), ("group_role", "editor")];
+        let made = admin.send(PAGE, PAGE, &fields).await;
+        let path = path_of(made.text.split("<code>").nth(1).unwrap().split('<').next().unwrap());
+        assert!(admin.get(PAGE).await.text.contains("Shop: Editor"));
+        let mut browser = Browser::new(app);
+        leads_to(&join(&mut browser, &path).await, "/app");
+        let groups = browser.get("/app/groups").await.text;
+        assert!(groups.contains("Shop") && groups.contains("Editor"), "{groups}");
+    }
+
     async fn an_invited_person_chooses_a_password_and_is_signed_in_once(app) {
         let by = admin(app).await;
         let email = address();

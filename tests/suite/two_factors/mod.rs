@@ -1,8 +1,10 @@
 //! The second factor: an app that shows codes, recovery codes, and who must have one.
 
 mod api;
+mod authenticator;
 mod cli;
 mod pages;
+pub(crate) mod passkeys;
 mod required;
 
 use std::time::Duration;

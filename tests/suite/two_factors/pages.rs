@@ -5,6 +5,7 @@ use super::{
     secured,
 };
 use crate::suite::abuse::GRANT;
+use crate::suite::groups::pages::last_token;
 use crate::suite::web::browser::{Browser, leads_to, token};
 use crate::support::{App, both_modes, command, eventually, reset_token};
 
@@ -157,7 +158,8 @@ both_modes! {
         let group = group.split('?').next().unwrap();
         admin.send("/app/groups", "/app/groups/choose", &[("group", group)]).await;
         leads_to(&admin.get(&own).await, "/app/account");
-        leads_to(&admin.send("/app/admin/accounts", &own, &[]).await, "/app/account");
+        let csrf = last_token(&admin.get("/app/account").await.text);
+        leads_to(&admin.send_with(&csrf, &own, &[], &[]).await, "/app/account");
         admin.send("/app/groups", "/app/groups/choose", &[("group", "")]).await;
         // A new password by an administrator leaves the second factor as it is.
         let (_, email, second) = secured(app).await;
