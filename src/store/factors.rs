@@ -1,6 +1,6 @@
 //! Second factors of accounts: an app that shows codes, and recovery codes.
 
-use super::administration::note;
+use super::administration::{note, subject};
 use super::connection::Connection;
 use super::sql::query;
 use super::{Actor, Store, StoreError};
@@ -289,8 +289,4 @@ async fn note_own(
         address,
     };
     note(connection, by, at, action, &subject(user), "").await
-}
-
-fn subject(user: UserId) -> String {
-    format!("user {}", user.0)
 }

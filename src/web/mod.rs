@@ -10,6 +10,7 @@
 //! | `session`, `browser_name`, `csrf`, `cookies`, `form` | who is signed in, by which browser; where a form came from; what the browser keeps; its fields |
 //! | `own_path`, `opened_at` | the page to which a client asks to be redirected, never elsewhere; the address of a page at which its forms fail |
 //! | `oidc`, `join`, `forgot` | signing in and out by an identity provider; the pages of an invitation, and of a forgotten password |
+//! | `email`, `account_mail` | another e-mail address; letters to owners of accounts |
 //! | `sign_in_code`, `two_factors` | the second factor: asked for after a password; set up and removed |
 //! | `sign_in`, `links`, `new_link`, `link_list`, `link_row`, `selected_links`, `link_form`, `scheme`, `one_link`, `edit_link`, `qr_page`, `all_links`, `tags`, `account`, `keys` | pages for owners, below `/app` |
 //! | `prefilled`, `sharing` | the form filled by its address, and the bookmarklet; `ShareX` and the manifest |
@@ -38,9 +39,10 @@ use crate::config::Guards;
 use crate::domain::rules::MAX_JSON;
 use crate::http::{Admission, BodyLimits, with_admission};
 use crate::links::{LinkService, LiveCounts};
-use crate::mail::InvitationMail;
+use crate::mail::{AccountMail, InvitationMail};
 
 mod account;
+mod account_mail;
 mod acting;
 mod admin;
 mod all_links;
@@ -57,6 +59,7 @@ mod countries;
 mod csrf;
 mod documents;
 mod edit_link;
+mod email;
 mod error_pages;
 mod every_link;
 mod forgot;
@@ -107,10 +110,10 @@ mod tags;
 mod trash;
 mod two_factors;
 
+pub use account_mail::write_letters;
 pub use admin::Health;
 pub use documents::{ExportForm, ExportLinks, LinkDocuments};
 pub use error_pages::{ErrorPages, PageWish};
-pub use forgot::Forgotten;
 pub use join::invitation_mail;
 pub use page::Site;
 pub use report::report_letter;
@@ -130,8 +133,8 @@ pub struct WebState {
     pub documents: LinkDocuments,
     /// How Redis is.
     pub health: Health,
-    /// Takes the requests of people who forgot their passwords.
-    pub forgotten: Forgotten,
+    /// Mails owners of accounts.
+    pub account_mail: AccountMail,
     /// Mails invitations.
     pub invitation_mail: InvitationMail,
     /// What the operator says of the service.
@@ -275,6 +278,11 @@ fn account() -> Router<WebState> {
         .route(
             "/app/account/delete",
             get(questions::delete_account).post(account::delete),
+        )
+        .route("/app/account/email", get(email::show).post(email::ask))
+        .route(
+            "/app/account/email/{token}",
+            get(email::question).post(email::confirm),
         )
         .route("/app/account/keys", post(keys::make))
         .route(
