@@ -23,22 +23,38 @@ use crate::http::{ApiError, Asking, QueryOf};
 use crate::mail::{AccountLetter, AccountMail, LetterAbout};
 use crate::store::SessionBy;
 
+/// What the page has below the address of now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Form,
+    /// That a mail is on its way.
+    Sent,
+    /// That the session began too long ago to stand for a password.
+    SignInAgain,
+}
+
 #[derive(Template)]
 #[template(path = "email.html")]
 struct EmailPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     email: &'a str,
-    is_sent: bool,
+    part: Part,
     has_password: bool,
     has_factor: bool,
-    /// Whether the session began too long ago to stand for a password.
-    is_old: bool,
     typed: &'a str,
     fault: Option<Fault>,
 }
 
 impl EmailPage<'_> {
+    fn is_sent(&self) -> bool {
+        self.part == Part::Sent
+    }
+
+    fn is_old(&self) -> bool {
+        self.part == Part::SignInAgain
+    }
+
     fn fault_of(&self, field: &str) -> Option<&str> {
         self.fault.as_ref()?.at(field)
     }
@@ -69,14 +85,19 @@ async fn page(
     (typed, refusal): (&str, Option<&ApiError>),
 ) -> Result<Response, ApiError> {
     let has_password = accounts.has_password(signed_in.person).await?;
+    let is_old = !has_password && !accounts.is_recent(signed_in.began_at);
+    let part = match (is_sent, is_old) {
+        (true, _) => Part::Sent,
+        (false, true) => Part::SignInAgain,
+        (false, false) => Part::Form,
+    };
     let page = EmailPage {
         frame: Frame::own(site, signed_in.owner()),
         csrf: signed_in.owner().csrf,
         email: signed_in.user.email.as_str(),
-        is_sent,
+        part,
         has_password,
         has_factor: accounts.factors(signed_in.person).await?.totp.is_some(),
-        is_old: !has_password && !accounts.is_recent(signed_in.began_at),
         typed,
         fault: refusal.map(|error| two_factors::fault(error, &["email"])),
     };

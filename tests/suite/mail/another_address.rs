@@ -1,5 +1,6 @@
 //! Another e-mail address for an account: asked for on a page and over the API, and confirmed by a link.
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use super::{MailServer, PASSWORD, link_in, operator, start, text_of};
 use crate::suite::oidc::in_both_modes;
 use crate::suite::oidc::person::{self, Person, new_person};
 use crate::suite::two_factors::{log_in, secured};
-use crate::suite::web::browser::{Browser, leads_to};
+use crate::suite::web::browser::{Browser, leads_to, token};
 use crate::support::{App, Response, reset_token, unique};
 
 const PAGE: &str = "/app/account/email";
@@ -49,7 +50,7 @@ in_both_modes! {
         let app = start(mode, &server, &[("SITE_CONTACT", "mailto:help@example.org")]).await;
         let mut owner = Browser::new(&app);
         let (old, new) = (owner.sign_up().await, fresh());
-        let (token, forgotten) = (token_of(&app, &old).await, reset_token(&app, &old).await);
+        let (login, forgotten) = (token_of(&app, &old).await, reset_token(&app, &old).await);
         let mut elsewhere = Browser::new(&app);
         sign_in(&mut elsewhere, &old).await;
         assert!(owner.get("/app/account").await.text.contains("href=\"/app/account/email\""));
@@ -68,13 +69,13 @@ in_both_modes! {
         assert_eq!(stranger.send("/app/account", &path, &[]).await.status, 404);
         let question = owner.get(&path).await;
         assert!(question.status == 200 && question.text.contains(&new), "{question:?}");
-        assert_eq!(app.get_as(&token, "/auth/me").await.json()["email"], *old);
+        assert_eq!(app.get_as(&login, "/auth/me").await.json()["email"], *old);
 
         leads_to(&owner.send(&path, &path, &[]).await, "/app/account?done=email");
         let account = owner.get("/app/account?done=email").await.text;
         assert!(account.contains(&new) && account.contains("The e-mail address is changed"), "{account}");
         assert_eq!(elsewhere.get("/app").await.status, 303, "other sessions end");
-        assert_eq!(app.get_as(&token, "/auth/me").await.status, 401, "tokens end");
+        assert_eq!(app.get_as(&login, "/auth/me").await.status, 401, "tokens end");
         assert_eq!(owner.get(&format!("/app/forgot/{forgotten}")).await.status, 404, "links of the former address end");
         assert_eq!(app.account("/auth/login", &old, PASSWORD).await.status, 401);
         assert_eq!(app.account("/auth/login", &new, PASSWORD).await.status, 200);
@@ -110,8 +111,8 @@ in_both_modes! {
 
         let mut bodies = Vec::new();
         for email in [spelt, fresh()] {
-            let token = app.register().await;
-            let asked = patch(&app, &token, json!({ "email": email, "password": PASSWORD })).await;
+            let login = app.register().await;
+            let asked = patch(&app, &login, json!({ "email": email, "password": PASSWORD })).await;
             assert_eq!(asked.status, 202, "{asked:?}");
             let mut body = asked.json();
             assert_eq!(body["email"], *email);
@@ -138,6 +139,27 @@ in_both_modes! {
         assert!(refused.text.contains("Another account has this e-mail address."), "{refused:?}");
         assert_eq!(app.account("/auth/login", &old, PASSWORD).await.status, 200);
         assert_eq!(server.mails().len(), 1);
+        app.finish().await;
+    }
+
+    async fn of_two_who_confirm_one_address_at_once_one_gets_it(mode: Mode) {
+        let server = MailServer::start(&[]);
+        let app = start(mode, &server, &[]).await;
+        let new = fresh();
+        let mut confirming = Vec::new();
+        for number in [1, 2] {
+            let mut owner = Browser::new(&app);
+            owner.sign_up().await;
+            leads_to(&ask(&mut owner, &new).await, "/app/account/email?sent=yes");
+            let path = link_in(&server.mail(number).await, LINK);
+            let csrf = token(&owner.get(&path).await.text);
+            confirming.push(async move { owner.send_with(&csrf, &path, &[], &[]).await.status.as_u16() });
+        }
+        let mut statuses = join_all(confirming).await;
+        statuses.sort_unstable();
+        // The second is told that the address is taken, or to try again if it waited for the first.
+        assert!(statuses[0] == 303 && [409, 503].contains(&statuses[1]), "{statuses:?}");
+        assert_eq!(app.account("/auth/login", &new, PASSWORD).await.status, 200);
         app.finish().await;
     }
 
@@ -265,8 +287,8 @@ in_both_modes! {
         let why = "This service sends no mail, and so cannot confirm another address; ask its operator: help@example.org";
         patch(&app, &token, json!({ "email": new, "password": PASSWORD })).await.is_error(409, why);
 
-        let taken = Browser::new(&app).sign_up().await;
-        assert!(operator(&app, &["set-email", &old, &taken.to_uppercase()]).contains("has an account already"));
+        let other = Browser::new(&app).sign_up().await;
+        assert!(operator(&app, &["set-email", &old, &other.to_uppercase()]).contains("has an account already"));
         assert_eq!(app.get_as(&token, "/auth/me").await.status, 200);
         assert!(operator(&app, &["set-email", &old, &new]).contains(&format!("{old} logs in as {new} now")));
         assert_eq!(app.get_as(&token, "/auth/me").await.status, 401, "tokens end");

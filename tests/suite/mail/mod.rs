@@ -73,11 +73,11 @@ impl Drop for MailServer {
     }
 }
 
-/// A service that sends by a mail server, with more settings.
-async fn start(mode: Mode, server: &MailServer, more: &[(&str, &str)]) -> App {
+/// A service that sends by a mail server, with further settings.
+async fn start(mode: Mode, server: &MailServer, further: &[(&str, &str)]) -> App {
     let settings = server.settings("?tls=none");
     let settings = settings.iter().map(|(name, value)| (*name, value.as_str()));
-    let settings: Vec<_> = settings.chain(more.iter().copied()).collect();
+    let settings: Vec<_> = settings.chain(further.iter().copied()).collect();
     App::start_with(mode, &settings).await
 }
 
