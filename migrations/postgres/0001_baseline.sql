@@ -172,17 +172,22 @@ CREATE TABLE passkeys (
 );
 CREATE INDEX passkeys_by_user ON passkeys (user_id);
 
--- Links by which owners of accounts choose another password, one an account. `hash` is the beginning of the SHA-256 of the link's
--- secret. A link works for as long as its account has the key that it had when the link was made.
-CREATE TABLE password_resets (
-    user_id    bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+-- Links that are mailed to owners of accounts, one an account and purpose: 'password' lets its owner choose another password, and
+-- 'email' confirms `new_email`. `hash` is the beginning of the SHA-256 of the link's secret. A link works for as long as its account
+-- has the key that it had when the link was made.
+CREATE TABLE mailed_links (
+    user_id    bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    purpose    text   NOT NULL CHECK (purpose IN ('password', 'email')),
     token_key  bytea  NOT NULL,
     hash       bytea  NOT NULL,
     created_at bigint NOT NULL,
     expires_at bigint NOT NULL,
-    CONSTRAINT password_resets_hash_unique UNIQUE (hash)
+    new_email  text,
+    PRIMARY KEY (user_id, purpose),
+    CONSTRAINT mailed_links_hash_unique UNIQUE (hash),
+    CONSTRAINT mailed_links_have_an_address CHECK ((purpose = 'email') = (new_email IS NOT NULL))
 );
-CREATE INDEX password_resets_by_end ON password_resets (expires_at);
+CREATE INDEX mailed_links_by_end ON mailed_links (expires_at);
 
 -- Accounts that were deleted and whose links are not all removed yet. Their links are unknown from the start; a background job
 -- removes them in batches, and at the end the account's row, which keeps nothing but its id.

@@ -1,8 +1,8 @@
-//! Roles and passwords of accounts, given and taken by administrators and by the operator.
+//! Roles, passwords and e-mail addresses of accounts, given and taken by administrators and by the operator.
 
 use super::{Abuse, AbuseError, Administrator};
-use crate::domain::{TokenKey, UserId};
-use crate::store::RoleTaken;
+use crate::domain::{EmailAddress, TokenKey, UserId};
+use crate::store::{EmailSet, RoleTaken};
 
 impl Abuse {
     /// Gives an account the role of an administrator.
@@ -70,5 +70,29 @@ impl Abuse {
         }
         by.log(&format!("reset the password of user {}", user.0));
         Ok(())
+    }
+
+    /// Gives an account another e-mail address; all its tokens are revoked, as it logs in by another name. Nothing confirms the
+    /// address: who asks is the administrator's to find out.
+    ///
+    /// # Errors
+    /// [`AbuseError::HasAccount`], [`AbuseError::Banned`], [`AbuseError::Store`].
+    pub async fn set_email(
+        &self,
+        by: &Administrator,
+        user: UserId,
+        email: &EmailAddress,
+        key: TokenKey,
+    ) -> Result<(), AbuseError> {
+        let now = self.clock.now();
+        let set = self.store.set_email(user, email, key, by.actor(), now);
+        match set.await? {
+            EmailSet::Done => {
+                by.log(&format!("set the e-mail address of user {}", user.0));
+                Ok(())
+            }
+            EmailSet::Taken => Err(AbuseError::HasAccount),
+            EmailSet::NotInUse => Err(AbuseError::Banned),
+        }
     }
 }

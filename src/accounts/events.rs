@@ -14,6 +14,10 @@ pub(super) enum Event {
     PasswordChangeFail,
     /// A link to choose another password was made, to be mailed.
     PasswordResetAsked,
+    /// A link to confirm another e-mail address was made, to be mailed.
+    EmailChangeAsked,
+    /// The account has another e-mail address.
+    EmailChange,
     TokenCreated,
     TokenRevoked,
     /// A read-only key was used to change something.
@@ -53,7 +57,8 @@ impl Event {
             Self::UserCreated => "user_created",
             Self::UserDeleted => "user_deleted",
             Self::SecretsRead => "sensitive_read",
-            Self::IdentityJoined => "user_updated",
+            Self::EmailChangeAsked => "user_update_asked",
+            Self::IdentityJoined | Self::EmailChange => "user_updated",
             Self::RoleChange | Self::GroupChange => "authz_change",
             Self::FactorAdded => "authn_factor_added",
             Self::FactorRemoved => "authn_factor_removed",

@@ -6,10 +6,10 @@ use super::events::Event;
 use super::{AccountError, Accounts, Client, new_key};
 use crate::domain::{EmailAddress, OneTimeToken, Password};
 use crate::limits::Action;
-use crate::store::{Reset, committed};
+use crate::store::{NewMailedLink, Reset, committed};
 
-/// How long a link works.
-const LIFETIME: Duration = Duration::from_mins(30);
+/// How long a mailed link works.
+pub(super) const LIFETIME: Duration = Duration::from_mins(30);
 
 impl Accounts {
     /// Counts that an address asks for a link, whether there is such an account or not.
@@ -17,7 +17,7 @@ impl Accounts {
     /// # Errors
     /// [`AccountError::TooMany`].
     pub async fn count_forgotten(&self, address: &str) -> Result<(), AccountError> {
-        Ok(self.limiter.count(Action::Forgot, address).await?)
+        Ok(self.limiter.count(Action::MailedLink, address).await?)
     }
 
     /// Makes a link for the account with an address. `None`: there is no such account, it is banned, or it got a link just now.
@@ -32,10 +32,12 @@ impl Accounts {
         let token = OneTimeToken::generate();
         let token = token.map_err(|error| AccountError::NoKey(error.to_string()))?;
         let now = self.clock.now();
-        let begun = self
-            .store
-            .begin_reset(email, token.hash(), now, now.after(LIFETIME))
-            .await?;
+        let link = NewMailedLink {
+            hash: token.hash(),
+            at: now,
+            expires_at: now.after(LIFETIME),
+        };
+        let begun = self.store.begin_reset(email, link).await?;
         Ok(begun.map(|reset| {
             Event::PasswordResetAsked.log(Some(reset.user), address);
             (reset, token)

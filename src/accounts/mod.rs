@@ -15,6 +15,7 @@ use crate::store::{CreateUserError, GroupError, Store, StoreError, committed};
 
 mod api_key;
 mod bearer;
+mod changing_email;
 mod common_passwords;
 mod events;
 mod factors;
@@ -43,6 +44,7 @@ use known_addresses::KnownAddresses;
 use noted_today::NotedToday;
 
 pub use bearer::Access;
+pub use changing_email::Proof;
 pub use common_passwords::{CommonPasswords, WeakPassword};
 pub use factors::SetUp;
 pub use identity_provider::{Arrival, Arrived, BegunSignIn, Identities, ProviderAnswer};
@@ -86,6 +88,9 @@ pub enum AccountError {
     /// Another account has this address.
     #[error("the e-mail address is taken")]
     EmailTaken,
+    /// The account has this address already.
+    #[error("the account has this e-mail address")]
+    OwnEmail,
     /// There is no such account, or the password is wrong.
     #[error("the e-mail address or the password is wrong")]
     WrongCredentials,

@@ -65,7 +65,8 @@ pub(super) fn new_password(field: &str, raw: String) -> Result<Password, ApiErro
     Password::parse(raw).map_err(|error| ApiError::invalid(format!("{field}: {error}")))
 }
 
-fn parse_email(raw: String) -> Result<EmailAddress, ApiError> {
+/// The e-mail address in a field.
+pub(super) fn parse_email(raw: String) -> Result<EmailAddress, ApiError> {
     EmailAddress::parse(raw).map_err(|error| ApiError::invalid(error.to_string()))
 }
 

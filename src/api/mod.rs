@@ -19,7 +19,7 @@ use crate::http::{
     self, Admission, BodyLimits, TrustedProxies, refuse_cross_origin, with_admission, with_domain,
 };
 use crate::links::{LinkService, LiveCounts};
-use crate::mail::InvitationMail;
+use crate::mail::{AccountMail, InvitationMail};
 use crate::redirect::{LinkPasswords, Redirect};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::metrics::{HTTP_DURATION, HTTP_REQUESTS};
@@ -33,6 +33,7 @@ mod base_address;
 mod breakdown_body;
 mod bulk;
 mod bulk_document;
+mod change_email;
 mod change_password;
 mod create_key;
 mod delete_account;
@@ -114,6 +115,8 @@ pub struct ApiState {
     pub qr_logo: QrLogo,
     /// For `security.txt`.
     pub security_contact: SecurityContact,
+    /// Mails owners of accounts.
+    pub account_mail: AccountMail,
     /// Mails invitations.
     pub invitation_mail: InvitationMail,
 }
@@ -170,14 +173,12 @@ fn routes(
         timeout: guards.body_timeout,
     });
     let of_shares = post(shares::make).get(shares::list);
+    let of_me = get(me::me).patch(change_email::change_email);
     let of_pool = post(pool::add).get(pool::show).delete(pool::empty);
     let routes = Router::new()
         .merge(without_token)
         .route("/urls/{short_code}/pool", of_pool)
-        .route(
-            "/auth/me",
-            get(me::me).delete(delete_account::delete_account),
-        )
+        .route("/auth/me", of_me.delete(delete_account::delete_account))
         .route(
             "/auth/keys",
             post(create_key::create_key).get(list_keys::list_keys),

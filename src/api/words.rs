@@ -112,6 +112,8 @@ words! {
         Join = "join",
         CreateAdministrator = "create_administrator",
         ResetForgotten = "reset_forgotten",
+        ChangeEmail = "change_email",
+        SetEmail = "set_email",
         AddFactor = "add_factor",
         RemoveFactor = "remove_factor",
         ResetFactors = "reset_factors",

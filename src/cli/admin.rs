@@ -31,6 +31,8 @@ pub(super) enum Action {
     RevokeRole(OfAccount),
     /// Give an account a new password, which is printed; all its tokens are revoked.
     ResetPassword(OfAccount),
+    /// Give an account another e-mail address; all its tokens are revoked.
+    SetEmail(SetEmail),
     /// Take the second factors from an account whose owner has lost them; all its tokens are revoked.
     ResetTwoFactors(OfAccount),
     /// List accounts, newest first.
@@ -58,6 +60,16 @@ pub(super) enum Action {
 pub(super) struct OfAccount {
     /// Its e-mail address.
     email: String,
+    #[command(flatten)]
+    config: Config,
+}
+
+#[derive(Args)]
+pub(super) struct SetEmail {
+    /// Its e-mail address.
+    old: String,
+    /// Its e-mail address from now on. No mail is sent.
+    new: String,
     #[command(flatten)]
     config: Config,
 }
@@ -141,6 +153,21 @@ pub(super) fn run(action: Action) -> Result<(), Failure> {
         }
         Action::ResetPassword(OfAccount { email, config }) => {
             on_database(config, async |abuse, by| reset(abuse, by, &email).await)
+        }
+        Action::SetEmail(SetEmail { old, new, config }) => {
+            on_database(config, async |abuse, by| {
+                let (user, email) = (account(abuse, &old).await?, new.parse()?);
+                let set = abuse.set_email(by, user, &email, TokenKey::generate()?);
+                set.await.map_err(|error| match error {
+                    AbuseError::HasAccount => format!("{} {error}", harmless(&new)),
+                    error => error.to_string(),
+                })?;
+                print(&format!(
+                    "{} logs in as {} now",
+                    harmless(&old),
+                    harmless(&new)
+                ))
+            })
         }
         Action::ResetTwoFactors(OfAccount { email, config }) => {
             on_database(config, async |abuse, by| {

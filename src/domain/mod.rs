@@ -15,6 +15,7 @@ mod code;
 mod domain_fields;
 mod domains;
 mod email;
+mod email_change;
 mod embedded_address;
 mod field_edit;
 mod group;
@@ -73,6 +74,7 @@ pub use code::{CustomCode, DomainId, InvalidCustomCode, ShortCode, code_length};
 pub use domain_fields::{DomainFields, NamedOwners};
 pub use domains::{Domain, DomainEdit, DomainOwners, ListedDomain, MAX_DOMAINS, WellKnownFile};
 pub use email::{EmailAddress, InvalidEmail};
+pub use email_change::EmailChange;
 pub use embedded_address::canonical_address;
 pub use field_edit::FieldEdit;
 pub use group::{

@@ -230,6 +230,15 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, detail)
     }
 
+    /// 409: the service sends no mail; whom to ask instead, as the operator names it.
+    pub fn no_mail(contact: Option<&str>) -> Self {
+        let contact = contact.map(|contact| contact.strip_prefix("mailto:").unwrap_or(contact));
+        let contact = contact.map_or_else(String::new, |contact| format!(": {contact}"));
+        Self::conflict(&format!(
+            "This service sends no mail, and so cannot confirm another address; ask its operator{contact}"
+        ))
+    }
+
     /// 412.
     pub fn precondition_failed() -> Self {
         let detail = "If-Match: the link was changed meanwhile; read it again";

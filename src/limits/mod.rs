@@ -53,8 +53,8 @@ const MAX_CALLERS: usize = 100_000;
 /// Reports of links per minute and address: more than a person writes.
 const REPORTS: u32 = 20;
 
-/// Links for forgotten passwords per minute and address: more than a person asks for.
-const FORGOTTEN: u32 = 5;
+/// Mailed links per minute and address: more than a person asks for.
+const MAILED_LINKS: u32 = 5;
 
 /// What is limited per minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,8 +67,8 @@ pub enum Action {
     Create,
     /// Reports of links, per address.
     Report,
-    /// Links for forgotten passwords, per address.
-    Forgot,
+    /// Mailed links: for forgotten passwords per address of the client, to confirm an e-mail address per e-mail address.
+    MailedLink,
 }
 
 impl Action {
@@ -78,7 +78,7 @@ impl Action {
             Self::Register => "register",
             Self::Create => "create",
             Self::Report => "report",
-            Self::Forgot => "forgot",
+            Self::MailedLink => "mailed_link",
         }
     }
 }
@@ -163,7 +163,7 @@ impl Limiter {
             Action::Register => limits.register,
             Action::Create => limits.create,
             Action::Report => REPORTS,
-            Action::Forgot => FORGOTTEN,
+            Action::MailedLink => MAILED_LINKS,
         };
         if limit == 0 {
             return Ok(());
@@ -249,7 +249,9 @@ impl Counter {
 fn local_part(action: Action, limit: u32) -> u32 {
     match action {
         Action::Create if limit >= LARGE => limit / LOCAL_PART,
-        Action::Create | Action::Login | Action::Register | Action::Report | Action::Forgot => 0,
+        Action::Create | Action::Login | Action::Register | Action::Report | Action::MailedLink => {
+            0
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::telemetry::throttle::LogThrottle;
 
 mod letters;
 
-pub use letters::InvitationMail;
+pub use letters::{AccountLetter, AccountMail, InvitationMail, LetterAbout};
 
 /// Mails that wait; further ones are dropped.
 const QUEUE: usize = 256;

@@ -40,7 +40,7 @@ use crate::shared_redis::{RedisShard, RedisShards};
 use crate::store::{PostgresReplica, Refusals, Store};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
-use crate::web::{ExportForm, ExportLinks, Forgotten, Health, LinkDocuments, Site, WebState};
+use crate::web::{ExportForm, ExportLinks, Health, LinkDocuments, Site, WebState};
 
 /// How long a redirect waits for the database.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(2);
@@ -265,6 +265,7 @@ impl App {
             base_address: self.base_address(base_url),
             qr_logo,
             security_contact: SecurityContact(self.security_contact.clone()),
+            account_mail: crate::mail::AccountMail::default(),
             invitation_mail: crate::mail::InvitationMail::default(),
         }
     }
@@ -304,7 +305,7 @@ impl App {
             links: Arc::clone(&self.links),
             abuse: Arc::clone(&self.abuse),
             health: Health::new(self.redis.clone()),
-            forgotten: Forgotten::default(),
+            account_mail: crate::mail::AccountMail::default(),
             invitation_mail: crate::mail::InvitationMail::default(),
             site,
         }

@@ -87,6 +87,7 @@ impl Running {
             api::QrLogo(config.site.qr_logo.clone()),
             &shutdown,
         );
+        state.account_mail = post.account_mail.clone();
         state.invitation_mail = post.invitation_mail.clone();
         let proxies = TrustedProxies(config.trusted_proxies.clone().into());
         let admission = Admission::new(&config.guards);

@@ -239,7 +239,7 @@ pub(super) async fn note(
 }
 
 /// An account, in the words of the audit.
-fn subject(user: UserId) -> String {
+pub(super) fn subject(user: UserId) -> String {
     format!("user {}", user.0)
 }
 

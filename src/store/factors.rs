@@ -1,6 +1,6 @@
 //! Second factors of accounts: an app that shows codes, and recovery codes.
 
-use super::administration::note;
+use super::administration::{note, subject};
 use super::connection::Connection;
 use super::sql::query;
 use super::{Actor, Store, StoreError};
@@ -294,8 +294,4 @@ pub(super) async fn note_own(
         address,
     };
     note(connection, by, at, action, &subject(user), "").await
-}
-
-fn subject(user: UserId) -> String {
-    format!("user {}", user.0)
 }

@@ -181,6 +181,10 @@ fn is_passing(error: &dyn DatabaseError) -> bool {
         let primary = code.parse::<u32>().unwrap_or_default() & 0xff;
         return matches!(primary, 5 | 6 | 8 | 9 | 10 | 13 | 14);
     }
+    // Another account took the address at the same moment: the next attempt finds that account.
+    if error.constraint() == Some("users_email_key_unique") {
+        return true;
+    }
     // Postgres' classes: connection, resources, operator intervention (shutdown, statement timeout),
     // system error; read-only transaction; serialization failure and deadlock; a lock that is not available.
     matches!(code.get(..2), Some("08" | "53" | "57" | "58"))

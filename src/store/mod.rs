@@ -39,6 +39,7 @@ mod details;
 mod domain_list;
 mod domains;
 mod editing;
+mod emails;
 mod engine;
 mod factors;
 mod failure;
@@ -54,6 +55,7 @@ mod keys;
 mod ledger;
 mod link_clicks;
 mod listing;
+mod mailed_links;
 pub mod migrations;
 mod moving;
 mod new_links;
@@ -70,7 +72,6 @@ mod removal_steps;
 mod removals;
 mod reports;
 mod requests;
-mod resets;
 mod room;
 mod rows;
 mod scanned;
@@ -105,6 +106,7 @@ pub use details::{
 };
 pub use domains::{DomainMade, DomainRemoved};
 pub use editing::{EditLink, Edited, EditedLink};
+pub use emails::EmailSet;
 pub use factors::{Factors, NewTotp, Totp};
 pub use failure::{OpenError, StoreError};
 pub use finding::{LinkMade, ToCount};
@@ -117,6 +119,7 @@ pub use keys::{CreateKeyError, NewApiKey};
 pub use ledger::{DataSet, Raise};
 pub use link_clicks::LinkClicks;
 pub use listing::OwnerTotals;
+pub use mailed_links::{BegunEmailChange, EmailChanged, MIN_MAIL_INTERVAL, NewMailedLink, Reset};
 pub use moving::{LinkMove, MOVED_IN_STEP, Moved};
 pub use new_links::{
     CreateLinkError, CreatedLink, CreatedOfMany, IdempotentRequest, NewLink, Outcome,
@@ -130,7 +133,6 @@ pub use refusals::Refusals;
 pub use removal_steps::{IsCovered, SCANNED_IN_STEP, Scanned, Step};
 pub use removals::{NewRemoval, Removed};
 pub use requests::UsedKey;
-pub use resets::{MIN_RESET_INTERVAL, Reset};
 pub use room::StorageRoom;
 pub use search::{FoundLinks, LinkSearch, Position, ScannedLinks, Steps, WrittenClicks};
 pub use series::{

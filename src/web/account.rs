@@ -156,6 +156,7 @@ pub(super) async fn show(
         "session" => language.text("acct_done_session"),
         "kept" => language.text("acct_done_kept"),
         "factor" => language.text("factor_done_off"),
+        "email" => language.text("email_done"),
         _ => "",
     };
     page(&accounts, &site, &signed_in, said, Answer::Nothing).await

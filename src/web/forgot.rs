@@ -1,7 +1,6 @@
 //! Forgotten passwords: a page that asks for the address, a mail with a link, and the page of the link.
 //!
-//! A request for a link does the same work for every address: it is put into a queue, and whether there is such an account is
-//! looked up once it is answered.
+//! A request for a link does the same work for every address: whether there is such an account is looked up when the mail is written.
 
 use std::sync::Arc;
 
@@ -9,9 +8,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use tokio::sync::mpsc;
 
 use super::form::{Fault, Form};
 use super::join::over;
@@ -22,71 +19,8 @@ use super::session;
 use crate::accounts::Accounts;
 use crate::domain::{EmailAddress, OneTimeToken, Password};
 use crate::http::{ApiError, Asking, ClientAddress, QueryOf};
-use crate::mail::{Mail, Mailer};
+use crate::mail::{AccountLetter, AccountMail, LetterAbout};
 use crate::store::Reset;
-
-/// Requests that wait to be looked up; further ones are dropped.
-const QUEUE: usize = 256;
-
-/// A request for a link.
-struct Asked {
-    email: EmailAddress,
-    language: Language,
-    address: String,
-}
-
-/// Takes requests for links, if the service sends mail; cheap to clone.
-#[derive(Clone, Default)]
-pub struct Forgotten(Option<mpsc::Sender<Asked>>);
-
-impl Forgotten {
-    /// A queue, and what mails a link to each account that was asked for.
-    #[must_use]
-    pub fn new(
-        accounts: Arc<Accounts>,
-        site: Site,
-        mailer: Mailer,
-    ) -> (Self, BoxFuture<'static, ()>) {
-        let (sender, mut queue) = mpsc::channel::<Asked>(QUEUE);
-        let answering = async move {
-            while let Some(asked) = queue.recv().await {
-                match accounts.begin_reset(&asked.email, &asked.address).await {
-                    Ok(None) => {}
-                    Ok(Some((reset, token))) => {
-                        mailer.send(letter(&site, reset, &token, asked.language));
-                    }
-                    Err(error) => tracing::warn!(%error, "a forgotten password gets no mail"),
-                }
-            }
-        };
-        (Self(Some(sender)), Box::pin(answering))
-    }
-
-    fn ask(&self, asked: Asked) {
-        let sent = self.0.as_ref().map(|queue| queue.try_send(asked));
-        if let Some(Err(_)) = sent {
-            tracing::warn!("a forgotten password gets no mail: too many are asked for at once");
-        }
-    }
-}
-
-/// The mail with a link, in the language of the account.
-fn letter(site: &Site, reset: Reset, token: &OneTimeToken, asked_in: Language) -> Mail {
-    let language = Language::tagged(&reset.language).unwrap_or(asked_in);
-    let url = format!("{}/app/forgot/{}", site.base_url(), token.expose());
-    let values = [
-        ("site", site.name()),
-        ("email", reset.email.as_str()),
-        ("url", &url),
-    ];
-    let text = ["mail_forgot_why", "mail_forgot_link", "mail_forgot_else"];
-    let text = text.map(|name| language.with(name, &values));
-    Mail {
-        subject: language.with("mail_forgot_subject", &values),
-        text: text.join("\r\n\r\n"),
-        to: reset.email,
-    }
-}
 
 #[derive(Template)]
 #[template(path = "forgot.html")]
@@ -137,7 +71,7 @@ fn asking<'a>(site: &'a Site, headers: &HeaderMap, csrf: String) -> ForgotPage<'
 
 pub(super) async fn ask(
     State(accounts): State<Arc<Accounts>>,
-    State(forgotten): State<Forgotten>,
+    State(mail): State<AccountMail>,
     State(site): State<Site>,
     client: ClientAddress,
     headers: HeaderMap,
@@ -154,10 +88,9 @@ pub(super) async fn ask(
     };
     match asked.await {
         Ok(email) => {
-            forgotten.ask(Asked {
-                email,
-                language: Language::of_headers(&headers),
-                address: client.as_str().to_owned(),
+            mail.send(AccountLetter {
+                about: LetterAbout::ForgottenPassword(email, client.as_str().to_owned()),
+                languages: Language::of_headers(&headers).tag().to_owned(),
             });
             Ok(see_other("/app/forgot?sent=yes"))
         }

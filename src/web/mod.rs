@@ -11,6 +11,7 @@
 //! | `session`, `browser_name`, `csrf`, `cookies`, `form` | who is signed in, by which browser; where a form came from; what the browser keeps; its fields |
 //! | `own_path`, `opened_at` | the page to which a client asks to be redirected, never elsewhere; the address of a page at which its forms fail |
 //! | `oidc`, `join`, `forgot` | signing in and out by an identity provider; the pages of an invitation, and of a forgotten password |
+//! | `email`, `account_mail` | another e-mail address; letters to owners of accounts |
 //! | `sign_in_code`, `two_factors` | the second factor: asked for after a password; set up and removed |
 //! | `sign_in_passkey`, `passkeys` | passkeys: in the place of both; added and removed |
 //! | `sign_in`, `links`, `new_link`, `link_list`, `link_row`, `selected_links`, `link_form`, `scheme`, `one_link`, `edit_link`, `qr_page`, `all_links`, `tags`, `account`, `keys` | pages for owners, below `/app` |
@@ -28,6 +29,7 @@
 //! A page works without JavaScript. Its policy allows no script and no style in the page itself.
 
 mod account;
+mod account_mail;
 mod acting;
 mod admin;
 mod all_links;
@@ -44,6 +46,7 @@ mod countries;
 mod csrf;
 mod documents;
 mod edit_link;
+mod email;
 mod error_pages;
 mod every_link;
 mod forgot;
@@ -98,10 +101,10 @@ mod tags;
 mod trash;
 mod two_factors;
 
+pub use account_mail::write_letters;
 pub use admin::Health;
 pub use documents::{ExportForm, ExportLinks, LinkDocuments};
 pub use error_pages::{ErrorPages, PageWish};
-pub use forgot::Forgotten;
 pub use join::invitation_mail;
 pub use page::Site;
 pub use report::report_letter;

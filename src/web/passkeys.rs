@@ -12,6 +12,7 @@ use super::form::{Fault, Form};
 use super::page::{Frame, Site, own_page, refused_page, see_other};
 use super::session::{PartlySignedIn, SignedIn};
 use super::session_anew::begin_anew;
+use super::two_factors::fault;
 use crate::accounts::{Accounts, Client, PasskeyChallenge};
 use crate::domain::{KeyName, OneTimePassword, Password, Zone};
 use crate::http::{ApiError, Asking, QueryOf};
@@ -142,16 +143,6 @@ async fn page(
     }
 }
 
-/// A fault at its field: the password is wrong (403), or the code (401).
-fn fault(error: &ApiError) -> Fault {
-    let fault = Fault::of(error, &["passkey"]);
-    match error.status() {
-        StatusCode::FORBIDDEN => fault.moved("", "password"),
-        StatusCode::UNAUTHORIZED => fault.moved("", "otp"),
-        _ => fault,
-    }
-}
-
 pub(super) async fn change(
     State(accounts): State<Arc<Accounts>>,
     State(site): State<Site>,
@@ -179,7 +170,7 @@ pub(super) async fn change(
     };
     match done {
         Err(error) if !error.is_failure() => {
-            let refused = Some((of, fault(&error), &error));
+            let refused = Some((of, fault(&error, &["passkey"]), &error));
             page(
                 &accounts,
                 &site,

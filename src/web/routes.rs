@@ -13,14 +13,13 @@ use crate::config::Guards;
 use crate::domain::rules::MAX_JSON;
 use crate::http::{Admission, BodyLimits, with_admission};
 use crate::links::{LinkService, LiveCounts};
-use crate::mail::InvitationMail;
+use crate::mail::{AccountMail, InvitationMail};
 
 use super::admin::Health;
 use super::documents::LinkDocuments;
-use super::forgot::Forgotten;
 use super::page::Site;
 use super::{
-    account, admin, all_links, assets, edit_link, error_pages, every_link, forgot, group,
+    account, admin, all_links, assets, edit_link, email, error_pages, every_link, forgot, group,
     group_keys, group_members, groups, import, join, keys, links, live, new_link, oidc, one_link,
     passkeys, preview, qr_page, questions, report, rules, shared, shares, sharing, sign_in,
     sign_in_code, sign_in_passkey, start, tags, trash, two_factors,
@@ -41,8 +40,8 @@ pub struct WebState {
     pub documents: LinkDocuments,
     /// How Redis is.
     pub health: Health,
-    /// Takes the requests of people who forgot their passwords.
-    pub forgotten: Forgotten,
+    /// Mails owners of accounts.
+    pub account_mail: AccountMail,
     /// Mails invitations.
     pub invitation_mail: InvitationMail,
     /// What the operator says of the service.
@@ -187,6 +186,11 @@ fn account() -> Router<WebState> {
         .route(
             "/app/account/delete",
             get(questions::delete_account).post(account::delete),
+        )
+        .route("/app/account/email", get(email::show).post(email::ask))
+        .route(
+            "/app/account/email/{token}",
+            get(email::question).post(email::confirm),
         )
         .route("/app/account/keys", post(keys::make))
         .route(

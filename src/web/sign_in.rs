@@ -152,6 +152,7 @@ pub(super) fn shown(
         said: match asked.done {
             "account" => language.text("account_ready"),
             "password" => language.text("password_changed_sign_in"),
+            "email" => language.text("email_changed_sign_in"),
             "late" => language.text("factor_late"),
             "factors" => language.text("factors_changed_sign_in"),
             _ => "",

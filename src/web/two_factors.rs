@@ -110,7 +110,7 @@ async fn page(
     let language = owner.language;
     let factors = accounts.factors(signed_in.person).await?;
     let is_bound = accounts.two_factor_rule().binds(factors.is_admin);
-    let fault = error.map(fault);
+    let fault = error.map(|error| self::fault(error, &[]));
     let Some(totp) = factors.totp else {
         let set_up = match set_up {
             Some(set_up) => set_up,
@@ -153,9 +153,9 @@ fn answered(error: Option<&ApiError>, page: &impl Template) -> Result<Response, 
     }
 }
 
-/// A fault at its field: the password is wrong (403), or the code (401).
-fn fault(error: &ApiError) -> Fault {
-    let fault = Fault::of(error, &[]);
+/// A fault at its field of a form that has these fields, too: the password is wrong (403), or the code (401).
+pub(super) fn fault(error: &ApiError, known: &[&'static str]) -> Fault {
+    let fault = Fault::of(error, known);
     match error.status() {
         StatusCode::FORBIDDEN => fault.moved("", "password"),
         StatusCode::UNAUTHORIZED => fault.moved("", "otp"),

@@ -289,6 +289,15 @@ both_modes! {
             assert_eq!(response.status, status);
             document.describes("get", "/auth/me", &response);
         }
+        for (body, status) in [
+            (r#"{"email":"bob@example.org","password":"correct horse"}"#, 409),
+            (r#"{"email":"nobody","password":"correct horse"}"#, 422),
+            (r#"{"email":"bob@example.org"}"#, 422),
+        ] {
+            let response = sent(app.request(Method::PATCH, "/auth/me"), Some(&token), Some(body)).await;
+            assert_eq!(response.status, status, "{body}");
+            document.describes("patch", "/auth/me", &response);
+        }
     }
 
     async fn responses_of_links_match_the_document(app) {

@@ -262,7 +262,7 @@ await step("a group is made, its links are shown, and the own links again", asyn
 });
 await step("every page of an owner has no faults and fits every screen", async () => {
   const link = `/app/links/${code}`;
-  await look(page, [["/app", "links"], ["/app?tag=of-a-table", "tagged"], ["/app/all", "all"], ["/app/import", "import"], ["/app/tags", "tags"], ["/app/links/new", "new"], [link, "link"], [`${link}/edit`, "edit"], [`${link}/qr`, "qr"], [`${link}/shares`, "shares"], ["/app/groups", "groups"], [group, "group"], [`${link}?new=1`, "ready"], ["/app/account", "account"]]);
+  await look(page, [["/app", "links"], ["/app?tag=of-a-table", "tagged"], ["/app/all", "all"], ["/app/import", "import"], ["/app/tags", "tags"], ["/app/links/new", "new"], [link, "link"], [`${link}/edit`, "edit"], [`${link}/qr`, "qr"], [`${link}/shares`, "shares"], ["/app/groups", "groups"], [group, "group"], [`${link}?new=1`, "ready"], ["/app/account", "account"], ["/app/account/email", "another-address"]]);
 });
 await step("a session is ended by another one of its list", async () => {
   const other = await open(hosts, { userAgent: "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0" });

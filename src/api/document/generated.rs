@@ -29,6 +29,7 @@ use crate::http::{ErrorBody, json_line};
         crate::api::login::login,
         crate::api::report::report,
         crate::api::me::me,
+        crate::api::change_email::change_email,
         crate::api::delete_account::delete_account,
         crate::api::create_key::create_key,
         crate::api::list_keys::list_keys,

@@ -107,6 +107,7 @@ impl From<AccountError> for ApiError {
             }
             AccountError::NoPasswords => Self::no_passwords(),
             AccountError::EmailTaken => Self::bad_request("Email already registered"),
+            AccountError::OwnEmail => Self::invalid("email: is the address of your account"),
             AccountError::WrongCredentials => Self::wrong_credentials(),
             AccountError::OtpNeeded => Self::otp_needed(),
             AccountError::WrongOtp => Self::wrong_otp(),

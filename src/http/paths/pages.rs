@@ -3,11 +3,13 @@
 use super::route::{APP, ASSETS, Class, PREVIEW, Route, route};
 
 /// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 80] = [
+pub const PAGES: [Route; 82] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
     route("/app/account/delete", Class::Queued),
+    route("/app/account/email", Class::Queued),
+    route("/app/account/email/{token}", Class::Bounded),
     route("/app/account/keys", Class::Bounded),
     route("/app/account/keys/{id}/delete", Class::Bounded),
     route("/app/account/language", Class::Bounded),

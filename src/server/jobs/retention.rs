@@ -1,5 +1,5 @@
 //! Removes from the database what no instance needs any longer: links of deleted accounts, links that were long in a bin, old changes of links, clicks of
-//! deleted links, keys of requests that may no longer be repeated, sessions of browsers, invitations and links for forgotten passwords that have ended; and what is kept
+//! deleted links, keys of requests that may no longer be repeated, sessions of browsers, invitations and mailed links that have ended; and what is kept
 //! against abuse for some days.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32, tr
         remove_keys(&store, &*clock).await?;
         remove_sessions(&store, &*clock).await?;
         remove_invitations(&store, &*clock).await?;
-        remove_resets(&store, &*clock).await?;
+        remove_mailed_links(&store, &*clock).await?;
         remove_audited(&store, &*clock, audit_days).await?;
         remove_clicks(&store).await
     })
@@ -104,10 +104,10 @@ async fn remove_invitations(store: &Store, clock: &dyn Clock) -> Result<(), Stor
     }
 }
 
-async fn remove_resets(store: &Store, clock: &dyn Clock) -> Result<(), StoreError> {
+async fn remove_mailed_links(store: &Store, clock: &dyn Clock) -> Result<(), StoreError> {
     loop {
         let started = Instant::now();
-        let removed = store.prune_resets(clock.now(), ROWS_PER_STEP).await?;
+        let removed = store.prune_mailed_links(clock.now(), ROWS_PER_STEP).await?;
         if removed < u64::from(ROWS_PER_STEP) {
             return Ok(());
         }

@@ -64,6 +64,8 @@ fn action(action: &str, language: Language) -> Option<&'static str> {
         "join" => language.text("admin_did_join"),
         "create_administrator" => language.text("admin_did_create_administrator"),
         "reset_forgotten" => language.text("admin_did_reset_forgotten"),
+        "change_email" => language.text("admin_did_change_email"),
+        "set_email" => language.text("admin_did_set_email"),
         "add_factor" => language.text("admin_did_add_factor"),
         "remove_factor" => language.text("admin_did_remove_factor"),
         "reset_factors" => language.text("admin_did_reset_factors"),

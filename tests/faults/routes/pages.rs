@@ -9,7 +9,7 @@ use super::requests::{
 use crate::suite::two_factors::passkeys::{add as add_passkey, signed as signed_by};
 use crate::suite::two_factors::{give_password, log_in, secured};
 use crate::suite::web::browser::{Browser, token};
-use crate::support::{App, Response, reset_token, unique};
+use crate::support::{App, Response, email_token, reset_token, unique};
 
 /// A browser whose pages' token is kept beside its cookies.
 async fn browser<'a>(app: &'a App, page: &str) -> Browser<'a> {
@@ -262,6 +262,7 @@ pub(super) async fn accounts(all: &mut Requests<'_>) {
     let begin = [("action", "begin"), ("password", PASSWORD)];
     all.page(&owner, "GET /app/account/passkeys", &[], &[]);
     all.page(&owner, "POST /app/account/passkeys", &[], &begin);
+    another_address(all).await;
     let (leaving, _) = signed_up(app).await;
     all.page(&leaving, "POST /app/account/delete", &[], &password);
     let (changing, _) = signed_up(app).await;
@@ -276,6 +277,23 @@ pub(super) async fn accounts(all: &mut Requests<'_>) {
     for path in ["/app/logout", "/app/logout-everywhere"] {
         let (ending, _) = signed_up(app).await;
         all.page(&ending, &format!("POST {path}"), &[], &[]);
+    }
+}
+
+/// The pages by which an account gets another address.
+async fn another_address(all: &mut Requests<'_>) {
+    let app = all.app;
+    let fresh = || format!("{}@example.org", unique());
+    let (moving, _) = signed_up(app).await;
+    let new = fresh();
+    let fields = [("email", new.as_str()), ("password", PASSWORD)];
+    all.page(&moving, "GET /app/account/email", &[], &[]);
+    all.page(&moving, "POST /app/account/email", &[], &fields);
+    let (confirming, email) = signed_up(app).await;
+    let token = email_token(app, &email, &fresh()).await;
+    for method in ["GET", "POST"] {
+        let route = format!("{method} /app/account/email/{{token}}");
+        all.page(&confirming, &route, &[("token", &token)], &[]);
     }
 }
 

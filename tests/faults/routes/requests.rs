@@ -252,6 +252,10 @@ async fn accounts(all: &mut Requests<'_>) {
     let changed = Account::new(app).await.token;
     let passwords = json!({ "old_password": PASSWORD, "new_password": "another horse" });
     all.api(&changed, "POST /auth/password", &[], "", &passwords);
+    let moved = Account::new(app).await.token;
+    let email = format!("{}@example.org", unique());
+    let email = json!({ "email": email, "password": PASSWORD });
+    all.api(&moved, "PATCH /auth/me", &[], "", &email);
     let ended = Account::new(app).await.token;
     all.api(&ended, "POST /auth/logout-everywhere", &[], "", &none);
     let deleted = Account::new(app).await.token;

@@ -1,6 +1,6 @@
 //! Forgotten passwords.
 
-use super::{MailServer, link_in, text_of};
+use super::{MailServer, link_in, start, text_of};
 use crate::suite::web::browser::{Browser, leads_to};
 use crate::support::{App, Mode, unique};
 
@@ -13,19 +13,11 @@ async fn ask(browser: &mut Browser<'_>, email: &str) {
     leads_to(&asked, "/app/forgot?sent=yes");
 }
 
-async fn start(mode: Mode, server: &MailServer) -> App {
-    let settings = server.settings("?tls=none");
-    let settings = settings
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
-    App::start_with(mode, &settings).await
-}
-
 #[tokio::test]
 async fn a_forgotten_password_is_chosen_anew_once_by_a_link_and_all_sessions_end() {
     let server = MailServer::start(&[]);
     for (number, mode) in [(1, Mode::Embedded), (2, Mode::Production)] {
-        let app = start(mode, &server).await;
+        let app = start(mode, &server, &[]).await;
         let mut owner = Browser::new(&app);
         let email = owner.sign_up().await;
         let mut forgetful = Browser::new(&app);
@@ -63,7 +55,7 @@ async fn a_forgotten_password_is_chosen_anew_once_by_a_link_and_all_sessions_end
 async fn every_address_is_answered_alike_and_only_an_account_gets_mail_and_that_not_often() {
     let server = MailServer::start(&[]);
     for (number, mode) in [(1, Mode::Embedded), (2, Mode::Production)] {
-        let app = start(mode, &server).await;
+        let app = start(mode, &server, &[]).await;
         let email = Browser::new(&app).sign_up().await;
         let mut browser = Browser::new(&app);
         for email in [&format!("{}@example.org", unique()), &email, &email] {
@@ -94,15 +86,15 @@ async fn every_address_is_answered_alike_and_only_an_account_gets_mail_and_that_
 async fn a_link_ends_with_a_change_of_the_password_with_a_ban_and_by_time() {
     let server = MailServer::start(&[]);
     for (number, mode) in [(0, Mode::Embedded), (3, Mode::Production)] {
-        let app = start(mode, &server).await;
+        let app = start(mode, &server, &[]).await;
         for (number, end) in [
             (
                 number + 1,
-                "UPDATE users SET token_key = hash FROM password_resets WHERE users.email = $1",
+                "UPDATE users SET token_key = hash FROM mailed_links WHERE users.email = $1",
             ),
             (
                 number + 2,
-                "UPDATE password_resets SET expires_at = 1 WHERE user_id = (SELECT id FROM users WHERE email = $1)",
+                "UPDATE mailed_links SET expires_at = 1 WHERE user_id = (SELECT id FROM users WHERE email = $1)",
             ),
             (number + 3, "DELETE FROM users WHERE email = $1"),
         ] {
@@ -125,7 +117,7 @@ async fn a_link_ends_with_a_change_of_the_password_with_a_ban_and_by_time() {
 #[tokio::test]
 async fn a_mail_is_in_the_language_of_the_account() {
     let server = MailServer::start(&[]);
-    let app = start(Mode::Embedded, &server).await;
+    let app = start(Mode::Embedded, &server, &[]).await;
     let mut owner = Browser::new(&app);
     let email = owner.sign_up().await;
     let german = [("language", "de")];

@@ -7,12 +7,15 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use crate::support::eventually;
+use crate::support::{App, Mode, command, eventually};
 
+mod another_address;
 mod forgotten;
 mod invited;
 mod reported;
 mod servers;
+
+const PASSWORD: &str = "correct horse";
 
 /// A mail server, and the mails that it took.
 struct MailServer {
@@ -68,6 +71,22 @@ impl Drop for MailServer {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
+}
+
+/// A service that sends by a mail server, with further settings.
+async fn start(mode: Mode, server: &MailServer, further: &[(&str, &str)]) -> App {
+    let settings = server.settings("?tls=none");
+    let settings = settings.iter().map(|(name, value)| (*name, value.as_str()));
+    let settings: Vec<_> = settings.chain(further.iter().copied()).collect();
+    App::start_with(mode, &settings).await
+}
+
+/// What a command of `shunt admin` prints, or why it fails.
+fn operator(app: &App, args: &[&str]) -> String {
+    let mut command = command(&app.backend.settings());
+    let output = command.arg("admin").args(args).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    String::from_utf8(text).unwrap()
 }
 
 fn settings_of(url: &str) -> [(&'static str, String); 2] {

@@ -28,4 +28,4 @@ macro_rules! in_both_modes {
         $($(#[$doc])* async fn $name($mode: crate::support::Mode) $body)+
     };
 }
-use in_both_modes;
+pub(crate) use in_both_modes;

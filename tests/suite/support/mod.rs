@@ -7,13 +7,13 @@ mod class_days;
 pub(crate) mod clicks;
 pub(crate) mod links;
 mod locks;
+mod mailed_link;
 pub(crate) mod mmdb;
 mod pgbouncer;
 pub(crate) mod provider;
 pub(crate) mod raw;
 mod redis_cluster;
 pub(crate) mod redis_server;
-mod reset_token;
 mod server;
 mod template;
 pub(crate) mod tokens;
@@ -25,7 +25,6 @@ pub(crate) use locks::{locked, waiting_for};
 pub(crate) use pgbouncer::PgBouncer;
 pub(crate) use redis_cluster::{RedisCluster, has_all};
 pub(crate) use redis_server::{RedisServer, free_port};
-pub(crate) use reset_token::reset_token;
 pub(crate) use server::{Server, command, refused};
 
 /// Makes two tests of each: `embedded::name` and `production::name`. Settings come first, as
@@ -55,6 +54,7 @@ macro_rules! both_modes {
     };
 }
 pub(crate) use both_modes;
+pub(crate) use mailed_link::{email_token, reset_token};
 
 use std::time::{Duration, Instant};
 
