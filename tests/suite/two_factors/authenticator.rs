@@ -1,4 +1,4 @@
-//! A device with a passkey, as a browser at `http://localhost` uses it: ES256, without attestation (WebAuthn, sections 6.1 and 6.5).
+//! A device with a passkey, as a browser at `http://localhost` uses it: ES256, without attestation (sections 6.1 and 6.5 of the standard).
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
