@@ -40,20 +40,18 @@ impl Accounts {
             Proof::Password(password, otp) => {
                 self.confirm(client, owner, password, Event::LoginFail)
                     .await?;
-                self.confirm_factor(client, owner, otp.as_ref()).await?;
+                // A password by itself gets as far as this only where that is enough.
+                self.check_new_email(owner, to, client).await?;
+                self.confirm_factor(client, owner, otp.as_ref(), true)
+                    .await?;
             }
             Proof::Session(began_at) => {
                 if !self.is_recent(began_at) || self.has_password(owner).await? {
                     return Err(AccountError::WrongPassword);
                 }
+                self.check_new_email(owner, to, client).await?;
             }
         }
-        if self.user(owner).await?.email == *to {
-            return Err(AccountError::OwnEmail);
-        }
-        // Nobody's mailbox is flooded, however many accounts ask.
-        let mailbox = to.lookup_key();
-        self.limiter.count(Action::MailedLink, &mailbox).await?;
         let token = OneTimeToken::generate();
         let token = token.map_err(|error| AccountError::NoKey(error.to_string()))?;
         let now = self.clock.now();
@@ -74,6 +72,22 @@ impl Accounts {
             }
             BegunEmailChange::Gone => Err(AccountError::Gone),
         }
+    }
+
+    /// What is refused before a code is used up: the account's own address, and too many mails to one mailbox or for one client.
+    async fn check_new_email(
+        &self,
+        owner: Principal,
+        to: &EmailAddress,
+        client: &Client,
+    ) -> Result<(), AccountError> {
+        if self.user(owner).await?.email == *to {
+            return Err(AccountError::OwnEmail);
+        }
+        let mailbox = to.lookup_key();
+        self.limiter.count(Action::MailedLink, &mailbox).await?;
+        let address = client.address();
+        Ok(self.limiter.count(Action::MailedLink, address).await?)
     }
 
     /// The change that a link of this account confirms; `None` if the link was used or replaced, has expired, is another account's,

@@ -128,14 +128,36 @@ impl Accounts {
         outcome
     }
 
-    /// Checks the second factor of an account whose password was right, if it has one, as an attempt of its own.
+    /// Refuses what a password by itself began, if the account must have a second factor, and has passkeys only.
+    ///
+    /// # Errors
+    /// [`AccountError::PasskeyNeeded`], [`AccountError::Store`].
+    pub async fn needs_passkey(
+        &self,
+        factors: &Factors,
+        is_strong: bool,
+    ) -> Result<(), AccountError> {
+        let is_bound = self.two_factors.binds(factors.is_admin);
+        if is_strong || !is_bound || factors.totp.is_some() {
+            return Ok(());
+        }
+        if self.passkeys(factors.principal).await?.is_empty() {
+            return Ok(());
+        }
+        Err(AccountError::PasskeyNeeded)
+    }
+
+    /// Checks the second factor of an account whose password was right, if it has one, as an attempt of its own. `is_strong`: whether
+    /// more than a password has signed in already.
     pub(super) async fn confirm_factor(
         &self,
         client: &Client,
         owner: Principal,
         otp: Option<&OneTimePassword>,
+        is_strong: bool,
     ) -> Result<(), AccountError> {
         let factors = self.factors(owner).await?;
+        self.needs_passkey(&factors, is_strong).await?;
         match (&factors.totp, otp) {
             (None, _) => Ok(()),
             (Some(_), None) => Err(AccountError::OtpNeeded),
@@ -204,17 +226,20 @@ impl Accounts {
     /// password. Returns the account with its next key, and the recovery codes.
     ///
     /// # Errors
-    /// [`AccountError`]; [`AccountError::WrongPassword`], [`AccountError::WrongOtp`].
+    /// [`AccountError`]; [`AccountError::WrongPassword`], [`AccountError::WrongOtp`]; [`AccountError::PasskeyNeeded`] if no more than a
+    /// password has signed in (`is_strong`), and that is not enough.
     pub async fn add_app(
         &self,
         client: &Client,
-        owner: Principal,
+        (owner, is_strong): (Principal, bool),
         password: Password,
         set_up: &SetUp,
         otp: &OneTimePassword,
     ) -> Result<(Principal, Vec<RecoveryCode>), AccountError> {
         self.confirm(client, owner, password, Event::LoginFail)
             .await?;
+        let factors = self.factors(owner).await?;
+        self.needs_passkey(&factors, is_strong).await?;
         let now = self.clock.now();
         // The owner has the secret before the eyes: a wrong code is no guess.
         let step = match otp {

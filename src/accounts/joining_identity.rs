@@ -81,7 +81,7 @@ impl Accounts {
             let principal = found.principal;
             self.confirm(client, principal, password, Event::LoginFail)
                 .await?;
-            self.confirm_factor(client, principal, otp).await?;
+            self.confirm_factor(client, principal, otp, false).await?;
             self.join_identity(principal, identity, client.address())
                 .await?;
             // If the person was joined to another account meanwhile, that is the account.

@@ -109,6 +109,9 @@ pub enum AccountError {
     /// The passkey is unknown, or its answer is not accepted.
     #[error("the passkey is refused")]
     PasskeyRefused,
+    /// The account must have a second factor, which is a passkey, and no more than its password has signed in.
+    #[error("a passkey of the account is needed")]
+    PasskeyNeeded,
     /// The account has as many passkeys as it may have.
     #[error("the account has as many passkeys as it may have")]
     TooManyPasskeys,

@@ -67,22 +67,23 @@ impl Accounts {
     /// Begins to add a passkey to an account, by its password, and a code if it has an app.
     ///
     /// # Errors
-    /// [`AccountError`].
+    /// [`AccountError`]; [`AccountError::PasskeyNeeded`] as for [`Accounts::add_app`].
     pub async fn begin_passkey(
         &self,
         client: &Client,
-        owner: Principal,
+        (owner, is_strong): (Principal, bool),
         password: Password,
         otp: Option<&OneTimePassword>,
     ) -> Result<PasskeyChallenge, AccountError> {
         let party = self.relying_party()?;
         let confirmed = self.confirm(client, owner, password, Event::LoginFail);
         let email = confirmed.await?;
-        self.confirm_factor(client, owner, otp).await?;
+        // Before a recovery code is used up.
         let known = self.passkeys(owner).await?;
         if known.len() >= MAX_PASSKEYS as usize {
             return Err(AccountError::TooManyPasskeys);
         }
+        self.confirm_factor(client, owner, otp, is_strong).await?;
         let begun = party.start_passkey_registration(
             handle(owner.user),
             email.as_str(),
@@ -161,19 +162,23 @@ impl Accounts {
     pub async fn remove_passkey(
         &self,
         client: &Client,
-        owner: Principal,
+        (owner, is_strong): (Principal, bool),
         id: i64,
         password: Password,
         otp: Option<&OneTimePassword>,
     ) -> Result<Option<Principal>, AccountError> {
         let factors = self.factors(owner).await?;
-        let is_last = factors.totp.is_none() && self.passkeys(owner).await?.len() == 1;
+        let known = self.passkeys(owner).await?;
+        if !known.iter().any(|passkey| passkey.id == id) {
+            return Ok(None);
+        }
+        let is_last = factors.totp.is_none() && known.len() == 1;
         if is_last && self.two_factors.binds(factors.is_admin) {
             return Err(AccountError::FactorMissing);
         }
         let confirmed = self.confirm(client, owner, password, Event::LoginFail);
         confirmed.await?;
-        self.confirm_factor(client, owner, otp).await?;
+        self.confirm_factor(client, owner, otp, is_strong).await?;
         let (key, now, address) = (new_key()?, self.clock.now(), client.address());
         let removed = self.store.remove_passkey(owner, id, key, address, now);
         if !removed.await? {

@@ -44,6 +44,8 @@ pub struct ApiError {
     headers: HeaderMap,
 }
 
+const WRONG_PASSWORD: &str = "Incorrect password";
+
 impl ApiError {
     fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self {
@@ -135,7 +137,12 @@ impl ApiError {
 
     /// 403: the password is not the password of the token's account.
     pub fn wrong_password() -> Self {
-        Self::new(StatusCode::FORBIDDEN, "Incorrect password")
+        Self::new(StatusCode::FORBIDDEN, WRONG_PASSWORD)
+    }
+
+    /// Whether the password was wrong.
+    pub fn is_wrong_password(&self) -> bool {
+        self.detail == WRONG_PASSWORD
     }
 
     /// 403 of a code: the link needs a password.

@@ -1,5 +1,6 @@
 //! Passkeys of accounts: public keys, by which their owners sign in to the pages.
 
+use super::connection::Connection;
 use super::factors::{change_key, note_own};
 use super::sql::{Row, query};
 use super::{Store, StoreError};
@@ -128,15 +129,15 @@ impl Store {
         let NewPasskey { owner, key, .. } = new;
         let user = owner.user;
         let added = self.engine.transaction(async |connection| {
-            let find = query(
-                "SELECT (SELECT count(*) FROM passkeys WHERE user_id = users.id) AS passkeys,
-                     EXISTS (SELECT 1 FROM totp_factors WHERE user_id = users.id) AS has_app
-                 FROM users WHERE users.id = $1 AND token_key = $2",
-            );
-            let find = find.bind(user).bind(&owner.key).locked("users");
-            let Some(row) = connection.optional(find).await? else {
+            if !is_locked(connection, owner).await? {
                 return Ok(AddedPasskey::Gone);
-            };
+            }
+            // In a statement of its own, which sees what was committed before the lock was free.
+            let count = query(
+                "SELECT (SELECT count(*) FROM passkeys WHERE user_id = $1) AS passkeys,
+                     EXISTS (SELECT 1 FROM totp_factors WHERE user_id = $1) AS has_app",
+            );
+            let row = connection.one(count.bind(user)).await?;
             let passkeys: i64 = row.get("passkeys")?;
             if passkeys >= i64::from(max) {
                 return Ok(AddedPasskey::TooMany);
@@ -176,9 +177,9 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let removed = self.engine.transaction(async |connection| {
-            let remove = query("DELETE FROM passkeys WHERE id = $1 AND user_id = $2 AND EXISTS (SELECT 1 FROM users WHERE users.id = $2 AND token_key = $3)");
-            let remove = remove.bind(id).bind(owner.user).bind(&owner.key);
-            if connection.execute(remove).await? == 0 {
+            let remove = query("DELETE FROM passkeys WHERE id = $1 AND user_id = $2");
+            let remove = remove.bind(id).bind(owner.user);
+            if !is_locked(connection, owner).await? || connection.execute(remove).await? == 0 {
                 return Ok(false);
             }
             change_key(connection, owner, &key).await?;
@@ -187,6 +188,13 @@ impl Store {
         });
         removed.await
     }
+}
+
+/// Has an account for this transaction only. `false` if it is gone, or has another key by now.
+async fn is_locked(connection: &mut Connection<'_>, owner: Principal) -> Result<bool, StoreError> {
+    let find = query("SELECT id FROM users WHERE id = $1 AND token_key = $2");
+    let find = find.bind(owner.user).bind(&owner.key).locked("users");
+    Ok(connection.optional(find).await?.is_some())
 }
 
 fn passkey(row: &Row) -> Result<Passkey, StoreError> {

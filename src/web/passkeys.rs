@@ -27,6 +27,8 @@ struct PasskeysPage<'a> {
     frame: Frame<'a>,
     csrf: &'a str,
     said: &'static str,
+    is_late: bool,
+    has_password: bool,
     passkeys: Vec<ShownPasskey>,
     /// Whether a code is asked for beside the password.
     has_app: bool,
@@ -132,6 +134,8 @@ async fn page(
         frame: Frame::own(site, owner),
         csrf: owner.csrf,
         said,
+        is_late: said == language.text("passkey_late"),
+        has_password: accounts.has_password(signed_in.person).await?,
         passkeys: passkeys.collect(),
         has_app: accounts.factors(signed_in.person).await?.totp.is_some(),
         chosen,
@@ -196,9 +200,12 @@ struct Change<'a> {
 impl Change<'_> {
     async fn begin(&self, password: Password, otp: &OneTimePassword) -> Result<Response, ApiError> {
         let owner = self.signed_in.person;
-        let begun = self
-            .accounts
-            .begin_passkey(self.client, owner, password, Some(otp));
+        let begun = self.accounts.begin_passkey(
+            self.client,
+            (owner, self.signed_in.is_strong),
+            password,
+            Some(otp),
+        );
         let PasskeyChallenge { options, sealed } = begun.await?;
         let owner = self.signed_in.owner();
         let page = NewPage {
@@ -255,9 +262,13 @@ impl Change<'_> {
     ) -> Result<Response, ApiError> {
         let owner = self.signed_in.person;
         let id = chosen.parse().unwrap_or_default();
-        let removed = self
-            .accounts
-            .remove_passkey(self.client, owner, id, password, Some(otp));
+        let removed = self.accounts.remove_passkey(
+            self.client,
+            (owner, self.signed_in.is_strong),
+            id,
+            password,
+            Some(otp),
+        );
         let Some(principal) = removed.await? else {
             return Ok(see_other(PATH));
         };

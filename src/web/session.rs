@@ -391,7 +391,12 @@ pub(super) fn ended_at(site: &Site, path: &str) -> Response {
 /// The answer to a change that ended the session, or could not begin one: its account signs in again.
 pub(super) fn signed_out(site: &Site, path: &str) -> Response {
     let mut response = see_other(path);
-    set_cookie(&mut response, site, session_name(site), "", Some(0));
-    remember_language(&mut response, site, "");
+    forget(&mut response, site);
     response
+}
+
+/// Has the browser forget its session.
+pub(super) fn forget(response: &mut Response, site: &Site) {
+    set_cookie(response, site, session_name(site), "", Some(0));
+    remember_language(response, site, "");
 }

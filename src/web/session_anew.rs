@@ -9,7 +9,7 @@ use crate::domain::Principal;
 use crate::http::ApiError;
 use crate::store::SessionBy;
 
-/// Begins the session with the answer to the change.
+/// Begins the session with the answer to the change. The identity provider's can be begun by the provider only.
 pub(super) async fn begin_anew(
     accounts: &Accounts,
     site: &Site,
@@ -18,6 +18,10 @@ pub(super) async fn begin_anew(
     by: SessionBy<'_>,
     mut response: Response,
 ) -> Result<Response, ApiError> {
+    if signed_in.is_of_provider {
+        session::forget(&mut response, site);
+        return Ok(response);
+    }
     let headers = signed_in.headers();
     let begun = session::begin_with(accounts, site, headers, principal, by, &mut response);
     match begun.await {

@@ -121,6 +121,14 @@ pub(super) struct SignInForm<'a> {
 }
 
 impl<'a> SignInForm<'a> {
+    /// The same after a sign-in that took too long.
+    pub(super) fn late(next: &'a str) -> Self {
+        Self {
+            done: "late",
+            ..Self::leading_to(next)
+        }
+    }
+
     /// An empty form, which leads to this page.
     pub(super) fn leading_to(next: &'a str) -> Self {
         Self {

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::form::Form;
-use super::page::{Site, see_other};
+use super::page::Site;
 use super::session;
 use super::sign_in::{self, SignInForm};
 use crate::accounts::Accounts;
@@ -35,7 +35,7 @@ pub(super) async fn sign_in(
             session::end_former(&accounts, &site, &headers, client.address()).await;
             Ok(response)
         }
-        Ok(None) => Ok(see_other("/app/login?done=late")),
+        Ok(None) => sign_in::shown(&accounts, &site, &headers, &SignInForm::late(next), None),
         Err(error) if error.is_failure() => Err(error),
         Err(error) => {
             let asked = SignInForm::leading_to(next);

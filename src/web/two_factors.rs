@@ -110,6 +110,9 @@ async fn page(
     let language = owner.language;
     let factors = accounts.factors(signed_in.person).await?;
     let is_bound = accounts.two_factor_rule().binds(factors.is_admin);
+    let passkey = accounts.needs_passkey(&factors, signed_in.is_strong).await;
+    let passkey = passkey.err().map(ApiError::from);
+    let error = error.or(passkey.as_ref());
     let fault = error.map(|error| self::fault(error, &[]));
     let Some(totp) = factors.totp else {
         let set_up = match set_up {
@@ -121,7 +124,7 @@ async fn page(
             frame: Frame::own(site, owner),
             csrf: owner.csrf,
             said,
-            is_needed: is_bound && !signed_in.is_strong,
+            is_needed: is_bound && !signed_in.is_strong && passkey.is_none(),
             image: image(&uri)?,
             uri,
             secret: grouped(&set_up.secret.base32()),
@@ -157,7 +160,7 @@ fn answered(error: Option<&ApiError>, page: &impl Template) -> Result<Response, 
 pub(super) fn fault(error: &ApiError, known: &[&'static str]) -> Fault {
     let fault = Fault::of(error, known);
     match error.status() {
-        StatusCode::FORBIDDEN => fault.moved("", "password"),
+        StatusCode::FORBIDDEN if error.is_wrong_password() => fault.moved("", "password"),
         StatusCode::UNAUTHORIZED => fault.moved("", "otp"),
         _ => fault,
     }
@@ -228,7 +231,8 @@ impl Change<'_> {
         set_up: &SetUp,
         otp: &OneTimePassword,
     ) -> Result<Response, ApiError> {
-        let (accounts, owner) = (self.accounts, self.signed_in.person);
+        let accounts = self.accounts;
+        let owner = (self.signed_in.person, self.signed_in.is_strong);
         let added = accounts.add_app(self.client, owner, password, set_up, otp);
         let (principal, codes) = added.await?;
         let shown = self.codes(&codes)?;

@@ -114,6 +114,7 @@ impl From<AccountError> for ApiError {
             AccountError::FactorMissing => Self::factor_missing(),
             AccountError::NoPasskeys => Self::not_found(),
             AccountError::PasskeyRefused => Self::passkey_refused(),
+            AccountError::PasskeyNeeded => Self::passkey_needed(),
             AccountError::TooManyPasskeys => Self::too_many_passkeys(MAX_PASSKEYS),
             AccountError::Weak(why) => Self::invalid(format!("password: {why}")),
             AccountError::Refused(fault) => fault.into(),

@@ -20,6 +20,12 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "Invalid passkey")
     }
 
+    /// 403: a password by itself is not enough to change the factors of this account.
+    pub fn passkey_needed() -> Self {
+        let detail = "This account needs two factors; sign in on the pages with its passkey first";
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
     /// 409: the account has as many passkeys as it may have.
     pub fn too_many_passkeys(max: u32) -> Self {
         let detail =

@@ -140,7 +140,8 @@ both_modes! {
         for sealed in [format!("{}x", fresh[1].1), "x".into(), String::new()] {
             let mut forged = fresh.clone();
             forged[1].1 = sealed;
-            leads_to(&send(&mut browser, &forged).await, "/app/login?done=late");
+            let late = send(&mut browser, &forged).await.text;
+            assert!(late.contains("That took too long. Sign in again.") && late.contains("value=\"/app/tags\""), "{late}");
         }
         for answer in ["", "{}", "null", "[1", "\"text\""] {
             let mut forged = fresh.clone();
@@ -268,6 +269,34 @@ async fn a_passkey_is_a_second_factor_for_those_who_must_have_one() {
         assert_eq!(
             app.account("/auth/login", &email, PASSWORD).await.status,
             403
+        );
+        // It sets no other factor up, either.
+        let needed = "has a passkey: sign out, and sign in with the passkey.";
+        let page = by_password.get(super::PAGE).await.text;
+        assert!(page.contains(needed), "{page}");
+        let (secret, sealed) = super::offered(&page);
+        let app_of_thief = Second {
+            secret,
+            recovery: Vec::new(),
+        };
+        let code = app_of_thief.code(0);
+        let fields = [
+            ("action", "on"),
+            ("secret", sealed.as_str()),
+            ("password", PASSWORD),
+            ("otp", &code),
+        ];
+        let refused = by_password
+            .send_with(&token(&page), super::PAGE, &fields, &[])
+            .await;
+        assert!(
+            refused.status == 403 && refused.text.contains(needed),
+            "{refused:?}"
+        );
+        let refused = begin(&mut by_password, PASSWORD, "").await;
+        assert!(
+            refused.status == 403 && refused.text.contains(needed),
+            "{refused:?}"
         );
         let id = number(&mut browser).await;
         let fields = [
