@@ -53,7 +53,7 @@ both_modes! {
         for (method, path, allow) in [
             (Method::GET, "/auth/register", "POST"),
             (Method::PUT, "/auth/login", "POST"),
-            (Method::POST, "/auth/me", "GET,HEAD,DELETE"),
+            (Method::POST, "/auth/me", "GET,HEAD,PATCH,DELETE"),
             (Method::GET, "/urls/shorten", "POST"),
             (Method::POST, "/urls/my", "GET,HEAD"),
             (Method::POST, "/urls/abc/stats", "GET,HEAD"),

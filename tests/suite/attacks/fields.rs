@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{App, Response, both_modes, unique};
+use crate::support::{App, Response, answered, both_modes, unique};
 
 use super::wire;
 
@@ -165,7 +165,8 @@ both_modes! {
             is_only_data(&made, "made");
             assert_eq!(made.json()["target_url"], target.as_str());
             let code = made.json()["short_code"].as_str().unwrap().to_owned();
-            is_only_data(&app.get(&format!("/urls/{code}/stats")).await, "stats");
+            let stats = answered(async || app.get(&format!("/urls/{code}/stats")).await);
+            is_only_data(&stats.await, "stats");
             is_only_data(&app.get_as(&token, "/urls/my").await, "list");
             let followed = app.visit(&format!("/{code}")).await;
             assert_eq!((followed.status.as_u16(), followed.text.as_str()), (302, ""));

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{PASSWORD, Person, code_of, codes, get, group_of, member, person, send, shorten};
-use crate::support::{App, Mode, Response, both_modes, eventually};
+use crate::support::{App, Mode, Response, answered, both_modes, eventually};
 
 async fn move_to(app: &App, by: &Person, from: Option<i64>, code: &str, owner: Value) -> Response {
     let path = format!("/urls/{code}");
@@ -15,10 +15,11 @@ async fn move_to(app: &App, by: &Person, from: Option<i64>, code: &str, owner: V
 }
 
 async fn read(app: &App, token: &str, group: Option<i64>, path: &str) -> Value {
-    let response = match group {
+    let response = answered(async || match group {
         Some(group) => get(app, token, group, path).await,
         None => app.get_as(token, path).await,
-    };
+    });
+    let response = response.await;
     assert_eq!(response.status, 200, "{path}: {response:?}");
     response.json()
 }

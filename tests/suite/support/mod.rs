@@ -73,6 +73,17 @@ pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
     }
 }
 
+/// Asks until the answer is no 503, which statistics are while Redis does not answer in time, such as on a busy machine.
+pub(crate) async fn answered(ask: impl AsyncFn() -> Response) -> Response {
+    let answer = std::sync::OnceLock::new();
+    eventually("it is answered", async || {
+        let response = ask().await;
+        response.status != 503 && answer.set(response).is_ok()
+    })
+    .await;
+    answer.into_inner().expect("it was answered")
+}
+
 /// Repeats an attempt until it starts and ends in the same minute, as limits are counted by the minute. Each
 /// attempt needs new callers.
 pub(crate) async fn within_a_minute<T>(mut attempt: impl AsyncFnMut() -> T) -> T {
