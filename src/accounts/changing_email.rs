@@ -41,7 +41,7 @@ impl Accounts {
                 self.confirm(client, owner, password, Event::LoginFail)
                     .await?;
                 // A password by itself gets as far as this only where that is enough.
-                self.check_new_email(owner, to, client).await?;
+                self.check_new_email(owner, to).await?;
                 self.confirm_factor(client, owner, otp.as_ref(), true)
                     .await?;
             }
@@ -49,7 +49,7 @@ impl Accounts {
                 if !self.is_recent(began_at) || self.has_password(owner).await? {
                     return Err(AccountError::WrongPassword);
                 }
-                self.check_new_email(owner, to, client).await?;
+                self.check_new_email(owner, to).await?;
             }
         }
         let token = OneTimeToken::generate();
@@ -74,20 +74,17 @@ impl Accounts {
         }
     }
 
-    /// What is refused before a code is used up: the account's own address, and too many mails to one mailbox or for one client.
+    /// What is refused before a code is used up: the account's own address, and too many mails to one mailbox.
     async fn check_new_email(
         &self,
         owner: Principal,
         to: &EmailAddress,
-        client: &Client,
     ) -> Result<(), AccountError> {
         if self.user(owner).await?.email == *to {
             return Err(AccountError::OwnEmail);
         }
         let mailbox = to.lookup_key();
-        self.limiter.count(Action::MailedLink, &mailbox).await?;
-        let address = client.address();
-        Ok(self.limiter.count(Action::MailedLink, address).await?)
+        Ok(self.limiter.count(Action::MailedLink, &mailbox).await?)
     }
 
     /// The change that a link of this account confirms; `None` if the link was used or replaced, has expired, is another account's,
