@@ -233,7 +233,7 @@ fn sign_in_path(next: &str, is_form: bool) -> String {
     format!("/app/login{mark}{query}")
 }
 
-/// Behind https the name itself ties the cookie to only this host.
+/// Behind https the name ties the cookie to this host.
 fn session_name(site: &Site) -> &'static str {
     if site.is_https() {
         "__Host-shunt"
@@ -351,8 +351,7 @@ pub(super) async fn begin_with(
     Ok(())
 }
 
-/// Ends the previous session of the browser, so that a user who signs in again leaves no session behind. If that fails, it
-/// stays in the list of the account's sessions.
+/// Ends the previous session of the browser. If that fails, it stays in the list of the account's sessions.
 pub(super) async fn end_former(
     accounts: &Accounts,
     site: &Site,

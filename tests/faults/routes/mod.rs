@@ -103,7 +103,7 @@ async fn every_route_is_answered_as_the_table_says_while_redis_postgres_or_both_
         ("CACHE_TTL_SECONDS".to_owned(), "600".to_owned()),
         // Browsers have no passkeys at an address without a name.
         ("BASE_URL".to_owned(), "http://localhost".to_owned()),
-        // Nobody listens there: mails are given up, and requests do not wait for them.
+        // No mail server listens there: mails are given up, and requests do not wait for them.
         (
             "SMTP_URL".to_owned(),
             "smtp://127.0.0.1:1?tls=none".to_owned(),

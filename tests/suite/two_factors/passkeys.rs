@@ -219,7 +219,7 @@ both_modes! {
         admin.send("/app/admin/accounts", &path, &[]).await;
         let (_, entered) = sign_in(app, &mut device).await;
         leads_to(&entered, "/app/tags");
-        // Whoever lost the device is let in by an administrator.
+        // An administrator lets an owner in who lost the device.
         let path = format!("/app/admin/accounts/{id}/factors");
         leads_to(&admin.send(&path, &path, &[]).await, "/app/admin/accounts?done=factors");
         is_refused(&sign_in(app, &mut device).await.1);
@@ -246,7 +246,7 @@ both_modes! {
 }
 
 #[tokio::test]
-async fn a_passkey_is_a_second_factor_for_those_who_must_have_one() {
+async fn a_passkey_is_a_second_factor_where_one_is_needed() {
     for mode in [Mode::Embedded, Mode::Production] {
         let settings = [
             ("REQUIRE_TWO_FACTORS", "all"),
