@@ -77,18 +77,21 @@ impl Replicated {
         }
     }
 
-    /// The replica answers most look-ups, and the primary few.
+    /// The replica answers most look-ups, and the primary few. Where a busy machine makes the replica late, the primary
+    /// is asked for a second: then other links are followed, once the replica is up again.
     async fn replica_answers_look_ups(&self) {
-        let codes = self.cold_links(21).await;
-        self.caught_up().await;
-        // The first look-up asks the primary, and reads its position.
-        self.follows(&codes[..1]).await;
-        self.caught_up().await;
-        let before = self.answered_by_replica().await;
-        self.follows(&codes[1..]).await;
-        let answered = self.answered_by_replica().await - before;
-        // The primary is asked now and then, and for a second where a busy machine made the replica late.
-        assert!(answered > 10.0, "{answered} of 20");
+        eventually("the replica answers most look-ups", async || {
+            replica_is(&self.app, "up").await;
+            let codes = self.cold_links(21).await;
+            self.caught_up().await;
+            // The first look-up asks the primary, and reads its position.
+            self.follows(&codes[..1]).await;
+            self.caught_up().await;
+            let before = self.answered_by_replica().await;
+            self.follows(&codes[1..]).await;
+            self.answered_by_replica().await - before > 10.0
+        })
+        .await;
     }
 
     async fn finish(self) {
