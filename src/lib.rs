@@ -16,6 +16,7 @@
 //! | [`http`] | 6 | turns typed errors into responses; extractors, request ids, admission |
 //! | [`redirect`] | 5 | **the redirect path**: from a short code to a 302 |
 //! | [`links`] | 5 | shorten, list, statistics, delete; announces every change of a link |
+//! | [`events`] | 5 | the feeds of events: their readers, and how these learn of news |
 //! | [`accounts`] | 5 | register, log in; passwords and tokens |
 //! | [`abuse`] | 5 | removals by administrators, reports, the audit |
 //! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts, recovery |
@@ -29,7 +30,7 @@
 //! | [`shared_redis`] | 2 | the shared Redis: connections, deadlines, keys, scripts |
 //! | [`oidc`] | 2 | the identity provider: discovery, the code flow, its tokens |
 //! | [`import`] | 2 | links in files of this service and of others: tables and JSON |
-//! | [`wire`] | 1 | the documents of a link, which the API, the pages and the command line share |
+//! | [`wire`] | 1 | the documents of a link and of its events, which the API, the pages and the command line share |
 //! | [`telemetry`] | 1 | logs, metrics, traces |
 //! | [`http_client`] | 0 | outgoing HTTP |
 //! | [`qr`] | 0 | QR codes as images and for a terminal |
@@ -114,6 +115,7 @@ pub mod clicks;
 pub mod compat;
 pub mod config;
 pub mod domain;
+pub mod events;
 pub mod http;
 pub mod http_client;
 pub mod import;

@@ -283,6 +283,7 @@ CREATE INDEX removed_links ON links (owner_id, trashed_at, created_at DESC, id D
 CREATE INDEX links_that_may_end ON links (owner_id, trashed_at, created_at DESC, id DESC)
     WHERE expires_at IS NOT NULL OR max_clicks IS NOT NULL OR removed_status IS NOT NULL;
 CREATE INDEX links_by_end ON links (owner_id, trashed_at, expires_at, id) WHERE expires_at IS NOT NULL;
+CREATE INDEX links_by_expiry ON links (expires_at, id) WHERE expires_at IS NOT NULL;
 CREATE INDEX links_by_domain ON links (domain, owner_id, trashed_at, created_at DESC, id DESC) WHERE domain > 0;
 CREATE INDEX links_in_bins ON links (trashed_at) WHERE trashed_at > 0;
 
@@ -737,8 +738,11 @@ CREATE TABLE click_parts (
     links    integer[] NOT NULL,
     clicks   bigint[]  NOT NULL,
     owners   bigint[]  NOT NULL,
-    -- Packed classes of clicks that are in other parts, or counted otherwise. Such a part has no links, and the band -1.
-    classes  bytea
+    -- Packed classes of clicks that are in other parts, or counted otherwise. Such a part has no links, and the band -1; the band -2 until
+    -- its clicks are in the feeds of events.
+    classes  bytea,
+    -- Of a part with the band -2, the owners of the links in `classes`, packed.
+    link_owners bytea
 )
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
@@ -795,10 +799,12 @@ RETURNS void LANGUAGE sql AS $$
     ) AS part;
 $$;
 
--- Inserts the classes of clicks as a part of its own.
-CREATE FUNCTION insert_classes(of_epoch text, of_flush bigint, of_interval integer, with_classes bytea) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO click_parts (band, epoch, flush, interval, links, clicks, owners, classes)
-    SELECT -1, of_epoch, of_flush, of_interval, '{}', '{}', '{}', with_classes WHERE with_classes IS NOT NULL;
+-- Inserts the classes of clicks as a part of its own. With owners, the clicks get into the feeds of events first.
+CREATE FUNCTION insert_classes(of_epoch text, of_flush bigint, of_interval integer, with_classes bytea, with_owners bytea)
+RETURNS void LANGUAGE sql AS $$
+    INSERT INTO click_parts (band, epoch, flush, interval, links, clicks, owners, classes, link_owners)
+    SELECT CASE WHEN with_owners IS NULL THEN -1 ELSE -2 END, of_epoch, of_flush, of_interval, '{}', '{}', '{}', with_classes, with_owners
+    WHERE with_classes IS NOT NULL;
 $$;
 
 -- Adds parts of these bands to links, all of one interval, and no more than some thousand links at once. It passes over parts that another
@@ -1295,7 +1301,8 @@ $$;
 -- term of the data set, and a flush without any mark only while fewer than so many others have parts. Returns whether it did.
 CREATE FUNCTION write_flush(
     of_epoch text, of_term bigint, of_flush bigint, with_name text, begins_at bigint, ends_at bigint, most_flushes bigint,
-    of_interval integer, bands bigint[], ends integer[], ids integer[], counts bigint[], owners_of bigint[], with_details bytea)
+    of_interval integer, bands bigint[], ends integer[], ids integer[], counts bigint[], owners_of bigint[], with_details bytea,
+    link_owners bytea)
 RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     -- The row is locked first: another writer of the same links waits, and then finds them written.
@@ -1307,7 +1314,7 @@ BEGIN
     END IF;
     UPDATE data_sets SET flush = of_flush, up_to = ends_at, flush_name = with_name WHERE epoch = of_epoch;
     PERFORM insert_parts(of_epoch, of_flush, of_interval, bands, ends, ids, counts, owners_of);
-    PERFORM insert_classes(of_epoch, of_flush, of_interval, with_details);
+    PERFORM insert_classes(of_epoch, of_flush, of_interval, with_details, link_owners);
     -- An asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is synchronous,
     -- makes all parts durable.
     IF ends_at < 9223372036854775807 THEN
@@ -1446,3 +1453,139 @@ CREATE INDEX reports_by_link ON reports (link_id);
 CREATE INDEX open_reports ON reports (link_id, id) WHERE closed_at IS NULL;
 CREATE INDEX closed_reports ON reports (closed_at, id) WHERE closed_at IS NOT NULL;
 CREATE INDEX reports_by_time ON reports (reported_at);
+
+-- # Events
+
+-- What happened to links, until it has its place in the feed of their account. Triggers write it, in the transaction in which it happens,
+-- also by hand. Clicks wait in click_parts.
+CREATE TABLE event_queue (
+    number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    owner_id   bigint NOT NULL,
+    link_id    bigint NOT NULL,
+    type       text   NOT NULL,
+    at         bigint NOT NULL DEFAULT now_micros(),
+    short_code text   NOT NULL,
+    target_url text   NOT NULL,
+    title      text   NOT NULL,
+    tags       text   NOT NULL,
+    -- Of a link that is made, the clicks with which it starts.
+    clicks     bigint NOT NULL DEFAULT 0,
+    -- Of a link that is moved, its new owner.
+    moved_to   bigint
+)
+WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+-- The feeds. A step gives the next places to all that waits; its number is its place among all steps. `first` counts the events of an
+-- account within a step. A row is one event of a link, or the clicks of one interval, packed as classes are, with an event for each link.
+CREATE TABLE events (
+    owner_id   bigint  NOT NULL,
+    step       bigint  NOT NULL,
+    first      bigint  NOT NULL,
+    size       bigint  NOT NULL,
+    type       text    NOT NULL,
+    at         bigint  NOT NULL,
+    -- When it got its place.
+    told_at    bigint  NOT NULL,
+    link_id    bigint,
+    short_code text,
+    target_url text,
+    title      text,
+    tags       text,
+    clicks     bigint,
+    interval   bigint,
+    classes    bytea,
+    PRIMARY KEY (owner_id, step, first)
+)
+WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX events_by_step ON events (step, owner_id);
+-- Codes of links that are gone.
+CREATE INDEX events_of_deleted_links ON events (link_id) WHERE type = 'link.deleted';
+
+-- The newest step, and the link that expired last of those whose end is noted. Who makes a step locks the table.
+CREATE TABLE event_steps (
+    only_one   boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    step       bigint  NOT NULL DEFAULT 0,
+    ended_at   bigint  NOT NULL DEFAULT 0,
+    ended_link bigint  NOT NULL DEFAULT 0
+);
+INSERT INTO event_steps DEFAULT VALUES;
+
+-- With which step each history of the database began: a place in the feed is valid in the history that gave it.
+CREATE TABLE event_histories (
+    id    text   PRIMARY KEY,
+    began bigint NOT NULL
+);
+CREATE INDEX event_histories_began ON event_histories (began);
+
+-- The last place of each account whose event is not kept any more.
+CREATE TABLE events_pruned (
+    owner_id   bigint PRIMARY KEY,
+    step       bigint NOT NULL,
+    last_index bigint NOT NULL
+);
+
+CREATE FUNCTION events_end() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    DELETE FROM event_queue WHERE owner_id IN (SELECT id FROM deleted);
+    DELETE FROM events WHERE owner_id IN (SELECT id FROM deleted);
+    DELETE FROM events_pruned WHERE owner_id IN (SELECT id FROM deleted);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER events_end AFTER DELETE ON users REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION events_end();
+
+CREATE FUNCTION note_event(link links, of_type text, new_owner bigint) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO event_queue (owner_id, link_id, type, short_code, target_url, title, tags, moved_to)
+    SELECT link.owner_id, link.id, of_type, link.short_code, link.target_url, link.title, link.tags, new_owner;
+$$;
+
+-- The links of a deleted account end with its feed.
+CREATE FUNCTION link_happened() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM note_event(NEW, 'link.created', NULL);
+    ELSIF TG_OP = 'DELETE' THEN
+        IF OLD.trashed_at = 0 AND NOT EXISTS (SELECT FROM deleted_users WHERE user_id = OLD.owner_id) THEN
+            PERFORM note_event(OLD, 'link.deleted', NULL);
+        END IF;
+    ELSIF OLD.trashed_at = 0 AND NEW.trashed_at > 0 THEN
+        PERFORM note_event(OLD, 'link.deleted', NULL);
+    ELSIF NEW.trashed_at > 0 THEN
+        RETURN NULL;
+    ELSE
+        IF OLD.owner_id <> NEW.owner_id THEN
+            PERFORM note_event(OLD, 'link.moved', NEW.owner_id);
+        END IF;
+        IF OLD.trashed_at > 0 OR OLD.removed_status IS NOT NULL AND NEW.removed_status IS NULL THEN
+            PERFORM note_event(NEW, 'link.restored', NULL);
+        ELSIF NEW.removed_status IS DISTINCT FROM OLD.removed_status THEN
+            PERFORM note_event(NEW, 'link.removed', NULL);
+        ELSIF (NEW.short_code, NEW.target_url, NEW.title, NEW.tags, NEW.forward_query, NEW.note, NEW.noindex, NEW.is_active, NEW.expires_at,
+                NEW.max_clicks, NEW.starts_at, NEW.fallback_url, NEW.pool, NEW.password_hash, NEW.rules, NEW.aliases)
+            IS DISTINCT FROM (OLD.short_code, OLD.target_url, OLD.title, OLD.tags, OLD.forward_query, OLD.note, OLD.noindex, OLD.is_active,
+                OLD.expires_at, OLD.max_clicks, OLD.starts_at, OLD.fallback_url, OLD.pool, OLD.password_hash, OLD.rules, OLD.aliases) THEN
+            PERFORM note_event(NEW, 'link.changed', NULL);
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER link_made_happened AFTER INSERT ON links
+    FOR EACH ROW WHEN (NEW.alias_of IS NULL) EXECUTE FUNCTION link_happened();
+CREATE TRIGGER link_changed_happened AFTER UPDATE ON links
+    FOR EACH ROW WHEN (NEW.alias_of IS NULL) EXECUTE FUNCTION link_happened();
+CREATE TRIGGER link_deleted_happened AFTER DELETE ON links
+    FOR EACH ROW WHEN (OLD.alias_of IS NULL) EXECUTE FUNCTION link_happened();
+
+-- The last click of a link with a limit.
+CREATE FUNCTION link_limit_reached() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM note_event(links, 'link.ended', NULL) FROM links
+    WHERE id = NEW.link_id AND trashed_at = 0 AND max_clicks <= NEW.clicks_before + NEW.granted
+        AND max_clicks > coalesce(OLD.clicks_before, 0) + OLD.granted;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER link_limit_reached AFTER UPDATE OF clicks_before, granted ON link_limits
+    FOR EACH ROW EXECUTE FUNCTION link_limit_reached();

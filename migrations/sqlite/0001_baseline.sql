@@ -234,6 +234,7 @@ CREATE INDEX removed_links ON links (owner_id, trashed_at, created_at DESC, id D
 CREATE INDEX links_that_may_end ON links (owner_id, trashed_at, created_at DESC, id DESC)
     WHERE expires_at IS NOT NULL OR max_clicks IS NOT NULL OR removed_status IS NOT NULL;
 CREATE INDEX links_by_end ON links (owner_id, trashed_at, expires_at, id) WHERE expires_at IS NOT NULL;
+CREATE INDEX links_by_expiry ON links (expires_at, id) WHERE expires_at IS NOT NULL;
 CREATE INDEX links_by_domain ON links (domain, owner_id, trashed_at, created_at DESC, id DESC) WHERE domain > 0;
 CREATE INDEX links_in_bins ON links (trashed_at) WHERE trashed_at > 0;
 
@@ -504,7 +505,9 @@ CREATE TABLE click_recorders (
     last_batch INTEGER NOT NULL,
     seen_at    INTEGER NOT NULL,
     -- Up to which of its batches those in the journal are in the counts, and stay there for their classes only.
-    counted    INTEGER
+    counted    INTEGER,
+    -- Up to which of its batches those in the journal are in the feeds of events.
+    told       INTEGER
 ) STRICT;
 
 -- How far the newest compaction of the journal is: what it covers is in the links up to `up_to`.
@@ -646,7 +649,10 @@ INSERT INTO click_classes (referrer, country, browser, os, device, rule, code, b
 VALUES ('', '', '', '', '', '', '', ''), ('', '', '', '', '', '', '', 'true'), ('', '', '', '', '', '', '', 'false');
 
 -- Classes of clicks that were counted without the journal are batches of a recorder of their own, which are in the counts.
-INSERT INTO click_recorders (recorder, last_batch, seen_at, counted) VALUES (-1, 0, 9223372036854775807, 9223372036854775807);
+INSERT INTO click_recorders (recorder, last_batch, seen_at, counted, told)
+VALUES (-1, 0, 9223372036854775807, 9223372036854775807, NULL),
+    -- Those with which links start, which are in the feeds of events with their link.
+    (-2, 0, 9223372036854775807, 9223372036854775807, 9223372036854775807);
 
 -- How many sums are added, in their order, of the classes that are summed together: classes of each recorder's batches up to one. First
 -- come the sums of links, then the sums of their owners. NULL if no classes are being summed.
@@ -869,3 +875,133 @@ CREATE INDEX reports_by_link ON reports (link_id);
 CREATE INDEX open_reports ON reports (link_id, id) WHERE closed_at IS NULL;
 CREATE INDEX closed_reports ON reports (closed_at, id) WHERE closed_at IS NOT NULL;
 CREATE INDEX reports_by_time ON reports (reported_at);
+
+-- # Events
+
+-- What happened to links, until it has its place in the feed of their account. Triggers write it, in the transaction in which it happens,
+-- also by hand. Clicks wait in the journal.
+CREATE TABLE event_queue (
+    number     INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner_id   INTEGER NOT NULL,
+    link_id    INTEGER NOT NULL,
+    type       TEXT    NOT NULL,
+    at         INTEGER NOT NULL,
+    short_code TEXT    NOT NULL,
+    target_url TEXT    NOT NULL,
+    title      TEXT    NOT NULL,
+    tags       TEXT    NOT NULL,
+    -- Of a link that is made, the clicks with which it starts.
+    clicks     INTEGER NOT NULL DEFAULT 0,
+    -- Of a link that is moved, its new owner.
+    moved_to   INTEGER
+) STRICT;
+
+-- The feeds. A step gives the next places to all that waits; its number is its place among all steps. `first` counts the events of an
+-- account within a step. A row is one event of a link, or the clicks of one interval, packed as classes are, with an event for each link.
+CREATE TABLE events (
+    owner_id   INTEGER NOT NULL,
+    step       INTEGER NOT NULL,
+    first      INTEGER NOT NULL,
+    size       INTEGER NOT NULL,
+    type       TEXT    NOT NULL,
+    at         INTEGER NOT NULL,
+    -- When it got its place.
+    told_at    INTEGER NOT NULL,
+    link_id    INTEGER,
+    short_code TEXT,
+    target_url TEXT,
+    title      TEXT,
+    tags       TEXT,
+    clicks     INTEGER,
+    interval   INTEGER,
+    classes    BLOB,
+    PRIMARY KEY (owner_id, step, first)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX events_by_step ON events (step, owner_id);
+-- Codes of links that are gone.
+CREATE INDEX events_of_deleted_links ON events (link_id) WHERE type = 'link.deleted';
+
+-- The newest step, and the link that expired last of those whose end is noted.
+CREATE TABLE event_steps (
+    only_one   INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
+    step       INTEGER NOT NULL DEFAULT 0,
+    ended_at   INTEGER NOT NULL DEFAULT 0,
+    ended_link INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO event_steps DEFAULT VALUES;
+
+-- With which step each history of the file began: a place in the feed is valid in the history that gave it. Each process begins a history,
+-- as the file may have been restored before it.
+CREATE TABLE event_histories (
+    id    TEXT    PRIMARY KEY,
+    began INTEGER NOT NULL
+) STRICT;
+CREATE INDEX event_histories_began ON event_histories (began);
+
+-- The last place of each account whose event is not kept any more.
+CREATE TABLE events_pruned (
+    owner_id   INTEGER PRIMARY KEY,
+    step       INTEGER NOT NULL,
+    last_index INTEGER NOT NULL
+) STRICT;
+
+CREATE TRIGGER events_end AFTER DELETE ON users
+BEGIN
+    DELETE FROM event_queue WHERE owner_id = old.id;
+    DELETE FROM events WHERE owner_id = old.id;
+    DELETE FROM events_pruned WHERE owner_id = old.id;
+END;
+
+CREATE TRIGGER link_made_happened AFTER INSERT ON links WHEN new.alias_of IS NULL
+BEGIN
+    INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
+    SELECT new.owner_id, new.id, 'link.created', CAST(unixepoch('subsec') * 1000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
+END;
+CREATE TRIGGER link_moved_happened AFTER UPDATE OF owner_id ON links WHEN new.alias_of IS NULL AND new.owner_id <> old.owner_id AND new.trashed_at = 0
+BEGIN
+    INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
+    SELECT old.owner_id, old.id, 'link.moved', CAST(unixepoch('subsec') * 1000000 AS INTEGER), old.short_code, old.target_url, old.title, old.tags, new.owner_id;
+END;
+CREATE TRIGGER link_restored_happened AFTER UPDATE OF trashed_at, removed_status ON links
+WHEN new.alias_of IS NULL AND new.trashed_at = 0 AND (old.trashed_at > 0 OR old.removed_status IS NOT NULL AND new.removed_status IS NULL)
+BEGIN
+    INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
+    SELECT new.owner_id, new.id, 'link.restored', CAST(unixepoch('subsec') * 1000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
+END;
+CREATE TRIGGER link_removed_happened AFTER UPDATE OF removed_status ON links
+WHEN new.alias_of IS NULL AND new.trashed_at = 0 AND old.trashed_at = 0 AND new.removed_status IS NOT NULL AND new.removed_status IS NOT old.removed_status
+BEGIN
+    INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
+    SELECT new.owner_id, new.id, 'link.removed', CAST(unixepoch('subsec') * 1000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
+END;
+CREATE TRIGGER link_changed_happened AFTER UPDATE OF short_code, target_url, title, tags, forward_query, note, noindex, is_active, expires_at,
+        max_clicks, starts_at, fallback_url, pool, password_hash, rules, aliases ON links
+WHEN new.alias_of IS NULL AND new.trashed_at = 0 AND old.trashed_at = 0 AND new.removed_status IS old.removed_status
+        AND (new.short_code IS NOT old.short_code OR new.target_url IS NOT old.target_url OR new.title IS NOT old.title OR new.tags IS NOT old.tags
+            OR new.forward_query IS NOT old.forward_query OR new.note IS NOT old.note OR new.noindex IS NOT old.noindex OR new.is_active IS NOT old.is_active
+            OR new.expires_at IS NOT old.expires_at OR new.max_clicks IS NOT old.max_clicks OR new.starts_at IS NOT old.starts_at OR new.fallback_url IS NOT old.fallback_url
+            OR new.pool IS NOT old.pool OR new.password_hash IS NOT old.password_hash OR new.rules IS NOT old.rules OR new.aliases IS NOT old.aliases)
+BEGIN
+    INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
+    SELECT new.owner_id, new.id, 'link.changed', CAST(unixepoch('subsec') * 1000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
+END;
+CREATE TRIGGER link_trashed_happened AFTER UPDATE OF trashed_at ON links WHEN new.alias_of IS NULL AND old.trashed_at = 0 AND new.trashed_at > 0
+BEGIN
+    INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
+    SELECT old.owner_id, old.id, 'link.deleted', CAST(unixepoch('subsec') * 1000000 AS INTEGER), old.short_code, old.target_url, old.title, old.tags, NULL;
+END;
+-- The links of a deleted account end with its feed.
+CREATE TRIGGER link_deleted_happened AFTER DELETE ON links WHEN old.alias_of IS NULL AND old.trashed_at = 0
+BEGIN
+    INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
+    SELECT old.owner_id, old.id, 'link.deleted', CAST(unixepoch('subsec') * 1000000 AS INTEGER), old.short_code, old.target_url, old.title, old.tags, NULL
+    WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = old.owner_id);
+END;
+-- The last click of a link with a limit.
+CREATE TRIGGER link_limit_reached AFTER UPDATE OF clicks_before, granted ON link_limits
+BEGIN
+    INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
+    SELECT links.owner_id, links.id, 'link.ended', CAST(unixepoch('subsec') * 1000000 AS INTEGER), links.short_code, links.target_url, links.title, links.tags, NULL
+    FROM links WHERE id = new.link_id AND trashed_at = 0 AND max_clicks <= new.clicks_before + new.granted
+        AND max_clicks > coalesce(old.clicks_before, 0) + old.granted;
+END;

@@ -14,6 +14,7 @@ use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::{BaseUrl, Guards};
 use crate::domain::rules::MAX_JSON;
+use crate::events::Feeds;
 use crate::http::paths::{self, METRICS};
 use crate::http::{
     self, Admission, BodyLimits, TrustedProxies, refuse_cross_origin, with_admission, with_domain,
@@ -43,6 +44,7 @@ mod document;
 mod domains;
 mod edit_link;
 mod entity_tags;
+mod events;
 mod explorer;
 mod export;
 mod export_series;
@@ -101,6 +103,8 @@ pub struct ApiState {
     pub abuse: Arc<Abuse>,
     /// Counts as they rise.
     pub live: Arc<LiveCounts>,
+    /// The feeds of events.
+    pub feeds: Arc<Feeds>,
     /// The redirect path, for codes that need decoding.
     pub redirect: Arc<Redirect>,
     /// Passwords of links.
@@ -198,6 +202,7 @@ fn routes(
         .route("/urls/trash", get(trash::list))
         .route("/urls/trash/{short_code}", delete(trash::end))
         .route("/urls/{short_code}/restore", post(trash::restore))
+        .route("/urls/my/events", get(events::events))
         .route("/urls/my/series", get(my_series::my_series))
         .route("/urls/my/breakdown", get(my_breakdown::my_breakdown))
         .route("/urls/{short_code}/stats", get(stats::stats))

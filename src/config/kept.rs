@@ -16,4 +16,8 @@ pub struct KeptSettings {
     #[arg(long, env = "TRASH_DAYS", value_name = "DAYS")]
     #[arg(default_value = "30", value_parser = number(0..=36_500_u32))]
     pub trash_days: u32,
+    /// Days for which the feeds of events keep what happened to links.
+    #[arg(long, env = "EVENTS_DAYS", value_name = "DAYS")]
+    #[arg(default_value = "30", value_parser = number(1..=3_650_u32))]
+    pub events_days: u32,
 }

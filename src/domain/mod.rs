@@ -17,6 +17,7 @@ mod domains;
 mod email;
 mod email_change;
 mod embedded_address;
+mod event;
 mod field_edit;
 mod group;
 mod group_name;
@@ -76,6 +77,7 @@ pub use domains::{Domain, DomainEdit, DomainOwners, ListedDomain, MAX_DOMAINS, W
 pub use email::{EmailAddress, InvalidEmail};
 pub use email_change::EmailChange;
 pub use embedded_address::canonical_address;
+pub use event::{EventCursor, EventPlace, EventType, InvalidCursor};
 pub use field_edit::FieldEdit;
 pub use group::{
     Group, GroupRole, MAX_JOINED_GROUPS, MAX_MEMBERS, MAX_OWNED_GROUPS, Member, NamedMember,

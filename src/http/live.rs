@@ -11,7 +11,11 @@ use futures_util::stream::unfold;
 
 use crate::links::{Listener, LiveCount};
 
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// nginx would keep events back until there are many.
+pub const UNBUFFERED: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("x-accel-buffering"),
+    HeaderValue::from_static("no"),
+);
 
 /// Looks without news after which a comment is sent: a proxy closes a connection on which nothing comes.
 const QUIET: u32 = 15;
@@ -47,8 +51,7 @@ pub fn live_events(listener: Listener, may_listen: MayListen) -> Response {
     });
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        // nginx would keep events back until there are many.
-        (X_ACCEL_BUFFERING, HeaderValue::from_static("no")),
+        UNBUFFERED,
     ];
     let mut response = (headers, Body::from_stream(stream)).into_response();
     response.extensions_mut().insert(Unending);

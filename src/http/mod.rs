@@ -44,7 +44,7 @@ pub use fallback::{catch_panic, method_not_allowed, not_found};
 pub use hosts::{CodesOf, with_domain};
 pub use html::{HTML, accepts_html, prefers_html, ranked};
 pub use json::{JSON, Json, json_line};
-pub use live::{MayListen, Unending, live_events};
+pub use live::{MayListen, UNBUFFERED, Unending, live_events};
 pub use multipart::{is_multipart, parts};
 pub use redirects::{LINK_RULES, redirect_to};
 pub use request_id::{RequestId, RequestIds, X_REQUEST_ID};

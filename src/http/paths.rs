@@ -19,7 +19,7 @@ pub use route::{Class, Route};
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 59] = [
+pub const ROUTES: [Route; 60] = [
     route(APPLE_FILE, Class::Bounded),
     route(ANDROID_FILE, Class::Bounded),
     route("/.well-known/security.txt", Class::Unbounded),
@@ -60,6 +60,7 @@ pub const ROUTES: [Route; 59] = [
     route("/urls/export", Class::Bounded),
     route("/urls/my", Class::Bounded),
     route("/urls/my/breakdown", Class::Bounded),
+    route("/urls/my/events", Class::Bounded),
     route("/urls/my/series", Class::Bounded),
     route("/urls/r/{short_code}", Class::Redirect),
     route("/urls/shorten", Class::Bounded),

@@ -22,6 +22,7 @@ use crate::clicks::{
 use crate::compat::{self, Services};
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
 use crate::domain::{Clock, CurrentBlocklist, Location, OwnHost};
+use crate::events::Feeds;
 use crate::http::paths;
 use crate::limits::{AtOnce, CallerHasher, CurrentLimits, Limiter, MissLimiter, Searches};
 use crate::links::{
@@ -234,6 +235,13 @@ impl App {
         Arc::new(LiveCounts::new(links, shutdown.draining_token()))
     }
 
+    /// The feeds of events, until the shutdown.
+    pub(super) fn feeds(&self, shutdown: &Shutdown) -> Arc<Feeds> {
+        let clock = Arc::clone(&self.clock);
+        let ended = shutdown.draining_token();
+        Arc::new(Feeds::new(self.store.clone(), clock, ended))
+    }
+
     fn base_address(&self, base_url: &BaseUrl) -> BaseAddress {
         BaseAddress::new(base_url, self.links.hosts.current.clone())
     }
@@ -245,11 +253,13 @@ impl App {
         base_url: &BaseUrl,
         metrics: Exposition,
         live: Arc<LiveCounts>,
+        feeds: Arc<Feeds>,
         qr_logo: QrLogo,
         shutdown: &Shutdown,
     ) -> ApiState {
         ApiState {
             live,
+            feeds,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
             abuse: Arc::clone(&self.abuse),

@@ -77,6 +77,7 @@ impl Running {
         tasks.spawn(granting.boxed());
 
         let live = app.live_counts(&shutdown);
+        let feeds = app.feeds(&shutdown);
         let site = Site::new(config, base_url, app.links.hosts.current.clone());
         let post = Post::start(&mut tasks, &app, config, &site, &shutdown)?;
         let mut state = app.api_state(
@@ -84,6 +85,7 @@ impl Running {
             base_url,
             metrics.clone(),
             Arc::clone(&live),
+            Arc::clone(&feeds),
             api::QrLogo(config.site.qr_logo.clone()),
             &shutdown,
         );
@@ -138,7 +140,7 @@ impl Running {
             shutdown.clone(),
         );
         tasks.spawn(accepting.boxed());
-        let probes = jobs::spawn(&mut tasks, &app, config.flush_interval, metrics, &shutdown);
+        let probes = jobs::spawn(&mut tasks, &app, feeds, config, metrics, &shutdown);
         Ok(Self {
             shutdown,
             workers,

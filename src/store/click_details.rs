@@ -54,6 +54,33 @@ impl ClickDetails {
         &self.of_links
     }
 
+    /// By rising link, as values.
+    pub(super) fn into_links(self) -> Vec<DetailedClicks> {
+        self.of_links
+    }
+
+    /// Whether something is known of any click.
+    #[must_use]
+    pub fn has_classes(&self) -> bool {
+        let unknown = ClickClass::unknown();
+        self.of_links.iter().any(|part| *part.class != unknown)
+    }
+
+    /// The same clicks with the class of which nothing is known.
+    #[must_use]
+    pub fn without_classes(&self) -> Self {
+        let unknown = Arc::new(ClickClass::unknown());
+        let of_links = self.of_links.chunk_by(|one, next| one.link == next.link);
+        let of_links = of_links.map(|parts| DetailedClicks {
+            link: parts[0].link,
+            class: Arc::clone(&unknown),
+            clicks: parts.iter().map(|part| part.clicks).sum(),
+        });
+        Self {
+            of_links: of_links.collect(),
+        }
+    }
+
     /// Takes out those of the links after this one.
     #[must_use]
     pub fn split_after(&mut self, last: LinkId) -> Self {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::connection::{Connection, Inner, Response};
+use super::rows::signed;
+use super::sql::query_of_each;
 use super::{ClickDetails, DetailedClicks, NewLink, Outcome, StoreError, postgres, sqlite};
 use crate::domain::{ClickClass, Interval, LinkId, Timestamp};
 
@@ -24,7 +26,7 @@ impl Connection<'_> {
         })
     }
 
-    /// Adds the classes of clicks that are counted in this transaction.
+    /// Adds the classes of clicks with which links start.
     fn insert_classes<'a>(
         &'a mut self,
         details: &'a ClickDetails,
@@ -33,10 +35,10 @@ impl Connection<'_> {
         Box::pin(async move {
             let added = match &mut self.inner {
                 Inner::Postgres(session) => {
-                    postgres::insert_classes(session, details, interval).await
+                    postgres::insert_classes(session, details, None, interval).await
                 }
                 Inner::Sqlite(connection) => {
-                    sqlite::insert_classes(connection, details, interval).await
+                    sqlite::insert_starting_classes(connection, details, interval).await
                 }
             };
             added.map_err(|error| self.failed(error))
@@ -73,6 +75,18 @@ pub(super) async fn count_starting_clicks(
     };
     let begin = Interval::of(first.created_at);
     connection.count_clicks(&clicks, begin).await?;
+    // The feeds of events have them with the link.
+    let told = query_of_each(
+        "UPDATE event_queue SET clicks = (value::json ->> 1)::bigint FROM json_each($1)
+         WHERE link_id = (value::json ->> 0)::bigint AND type = 'link.created'",
+        "UPDATE event_queue SET clicks = value ->> 1 FROM json_each($1)
+         WHERE link_id = value ->> 0 AND event_queue.type = 'link.created'",
+    );
+    let starting = clicks
+        .iter()
+        .map(|(link, clicks)| (link.number(), signed(*clicks)));
+    let starting = serde_json::json!(starting.collect::<Vec<_>>()).to_string();
+    connection.execute(told.bind(starting)).await?;
     let class = Arc::new(ClickClass::imported());
     let details = clicks.into_iter().map(|(link, clicks)| DetailedClicks {
         link,

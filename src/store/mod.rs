@@ -41,6 +41,7 @@ mod domains;
 mod editing;
 mod emails;
 mod engine;
+mod events;
 mod factors;
 mod failure;
 mod finding;
@@ -107,6 +108,7 @@ pub use details::{
 pub use domains::{DomainMade, DomainRemoved};
 pub use editing::{EditLink, Edited, EditedLink};
 pub use emails::EmailSet;
+pub use events::{Event, EventNews, EventPage, FeedEnd, Happened};
 pub use factors::{Factors, NewTotp, Totp};
 pub use failure::{OpenError, StoreError};
 pub use finding::{LinkMade, ToCount};

@@ -40,6 +40,8 @@ metrics! {
     counter MAILS = "shunt_mails_total";
     /// Clients that watch the count of a link.
     gauge LIVE_LISTENERS = "shunt_live_listeners";
+    /// Clients that wait for events.
+    gauge EVENT_READERS = "shunt_event_readers";
     /// Links per call that creates many links.
     histogram BULK_LINKS = "shunt_bulk_links";
     /// Entries of the blocklist in force.

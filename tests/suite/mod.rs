@@ -22,6 +22,7 @@ mod domains;
 mod embedded;
 mod encrypted_redis;
 mod errors;
+mod events;
 mod foreign_pages;
 mod from_api;
 mod groups;

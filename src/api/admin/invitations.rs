@@ -154,6 +154,7 @@ fn group(
 ) -> Result<Option<(UserId, GroupRole)>, InvalidInvitation> {
     let role = role.map(|role| GroupRole::parse(role).map_err(|_| InvalidInvitation::GroupRole));
     match (group, role.transpose()?) {
+        (Some(..1), _) => Err(InvalidInvitation::Group),
         (Some(group), role) => Ok(Some((UserId(group), role.unwrap_or(GroupRole::Viewer)))),
         (None, Some(_)) => Err(InvalidInvitation::GroupRole),
         (None, None) => Ok(None),

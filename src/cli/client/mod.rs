@@ -9,6 +9,7 @@ mod account;
 mod api;
 mod change_password;
 mod edit;
+mod events;
 mod export;
 mod fields;
 mod groups;
@@ -93,6 +94,11 @@ pub(super) enum Command {
     /// Show where a link leads and how often it was followed; no login needed.
     #[command(after_long_help = exit_codes!(0 1 2 4 5))]
     Stats(stats::StatsArgs),
+    /// Print what happened to your links, or wait for it: one JSON object a line.
+    ///
+    /// At each event, the sum of the clicks of a link is the number of its clicks that were counted by then; `--verify` compares the two.
+    #[command(after_long_help = exit_codes!(0 1 2 3 5))]
+    Events(events::EventsArgs),
     /// Draw the QR code of a link, or write it to a file; no login needed.
     #[command(after_long_help = exit_codes!(0 1 2 4 5))]
     Qr(qr::QrArgs),
@@ -144,6 +150,7 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         Command::Show(args) => show::show(args),
         Command::Edit(args) => edit::edit(args),
         Command::Stats(args) => stats::stats(args),
+        Command::Events(args) => events::events(args),
         Command::Qr(args) => qr::qr(args),
         Command::Open(args) => open::open(args),
         Command::Export(args) => export::export(args),

@@ -7,12 +7,13 @@ use crate::abuse::AbuseError;
 use crate::accounts::{AccountError, HashError, MAX_KEYS, MAX_PASSKEYS, SignInError, TokenFault};
 use crate::clicks::counts::CountError;
 use crate::domain::PoolTargets;
+use crate::events::FeedError;
 use crate::limits::{Full, TooMany};
 use crate::links::LinkError;
 use crate::oidc::ProviderFault;
 use crate::qr::QrError;
 use crate::redirect::RedirectError;
-use crate::store::{GroupError, StoreError};
+use crate::store::{FeedEnd, GroupError, StoreError};
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
@@ -46,6 +47,22 @@ impl From<Full> for ApiError {
             Full::InAll => Self::overloaded(),
             Full::OfClient(too_many) => too_many.into(),
         }
+    }
+}
+
+impl From<FeedError> for ApiError {
+    fn from(error: FeedError) -> Self {
+        let why = match error {
+            FeedError::Full(full) => return full.into(),
+            FeedError::Store(error) => return error.into(),
+            FeedError::End(FeedEnd::WentBack) => {
+                "The database went back to a state before this event; begin again without `after`"
+            }
+            FeedError::End(FeedEnd::Pruned) => {
+                "Events after this one are not kept any more; begin again without `after`"
+            }
+        };
+        Self::new(StatusCode::GONE, why)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Background jobs: one file each, and each gets only the parts that it works with.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use crate::config::Config;
 use crate::domain::Shard;
+use crate::events::Feeds;
 use crate::links::publishes;
 use crate::server::app::App;
 use crate::server::history::HistoryWatch;
@@ -20,6 +21,7 @@ mod countries;
 mod daily_keys;
 mod database;
 mod details;
+mod events;
 mod flush;
 mod flush_times;
 mod follow;
@@ -50,10 +52,12 @@ use runner::Background;
 pub(super) fn spawn(
     tasks: &mut JoinSet<()>,
     app: &App,
-    flush_interval: Duration,
+    feeds: Arc<Feeds>,
+    config: &Config,
     metrics: Exposition,
     shutdown: &Shutdown,
 ) -> JoinSet<()> {
+    let flush_interval = config.flush_interval;
     let store = || app.store.clone();
     let flusher = || Arc::clone(&app.flusher);
     let cache = || app.cache.clone();
@@ -98,12 +102,8 @@ pub(super) fn spawn(
     jobs.spawn(memory_only::run(Arc::clone(&app.memory_only)));
     let watch = HistoryWatch::new(&app.store, &app.cache, app.redis.as_ref());
     jobs.spawn(history::run(watch));
-    jobs.spawn(retention::run(
-        store(),
-        Arc::clone(&app.clock),
-        app.links.audit_days,
-        app.links.trash_days,
-    ));
+    jobs.spawn(retention::run(store(), Arc::clone(&app.clock), config.kept));
+    jobs.spawn(events::run(feeds));
     let details = || Arc::clone(&app.store.details);
     jobs.spawn(details::run_sums(
         app.store.clone(),

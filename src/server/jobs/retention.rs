@@ -1,6 +1,6 @@
 //! Removes from the database what no instance needs any longer: links of deleted accounts, links that were long in a bin, old changes of links, clicks of
-//! deleted links, keys of requests that may no longer be repeated, sessions of browsers, invitations and mailed links that have ended; and what is kept
-//! against abuse for some days.
+//! deleted links, keys of requests that may no longer be repeated, sessions of browsers, invitations and mailed links that have ended; events; and what is
+//! kept against abuse for some days.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use super::runner::every;
+use crate::config::KeptSettings;
 use crate::domain::Clock;
 use crate::links::{keys_expire_before, trash_ends_before};
 use crate::store::{Kept, Store, StoreError};
@@ -24,16 +25,17 @@ const ROWS_PER_STEP: u32 = 1_000;
 /// The same for links, each of which has rows in other tables, too.
 const LINKS_PER_STEP: u32 = 250;
 
-pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, audit_days: u32, trash_days: u32) {
+pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, kept: KeptSettings) {
     every(PAUSE, "removing what is no longer needed", || async {
         remove_deleted_users(&store).await?;
-        empty_bins(&store, &*clock, trash_days).await?;
+        empty_bins(&store, &*clock, kept.trash_days).await?;
         remove_changes(&store).await?;
         remove_keys(&store, &*clock).await?;
         remove_sessions(&store, &*clock).await?;
         remove_invitations(&store, &*clock).await?;
         remove_mailed_links(&store, &*clock).await?;
-        remove_audited(&store, &*clock, audit_days).await?;
+        remove_audited(&store, &*clock, kept.audit_days).await?;
+        remove_events(&store, &*clock, kept.events_days).await?;
         remove_clicks(&store).await
     })
     .await;
@@ -132,6 +134,17 @@ async fn remove_audited(store: &Store, clock: &dyn Clock, days: u32) -> Result<(
         }
     }
     Ok(())
+}
+
+async fn remove_events(store: &Store, clock: &dyn Clock, days: u32) -> Result<(), StoreError> {
+    let before = clock.now().before(DAY * days);
+    loop {
+        let started = Instant::now();
+        if store.prune_events(before, ROWS_PER_STEP).await? == 0 {
+            return Ok(());
+        }
+        sleep(started.elapsed()).await;
+    }
 }
 
 async fn remove_clicks(store: &Store) -> Result<(), StoreError> {

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use super::PostgresStore;
 use super::clicks::{columns, insert_classes};
 use super::session::Session;
+use super::untold::packed_owners;
 use crate::domain::LinkId;
 use crate::store::rows::Tuples as _;
 use crate::store::rows::{self, signed};
@@ -34,20 +35,16 @@ impl ClickLimits for PostgresStore {
                 .into_iter()
                 .zip(clicks.into_iter().zip(left))
                 .collect();
-            if is_new && !batch.details.is_empty() {
-                let clicks = granted.iter().filter_map(|(link, (clicks, _))| {
-                    Some((LinkId::parse(*link)?, clicks.unsigned_abs()))
-                });
-                let details = batch.details.fitted_to(&clicks.collect::<Vec<_>>());
-                insert_classes(session, &details, batch.interval).await?;
+            if is_new {
+                let granted = granted_of(batch, &granted);
+                let clicks: Vec<_> = granted.iter().map(LinkClicks::of_link).collect();
+                let details = batch.details.fitted_to(&clicks);
+                let owners = Some(packed_owners(&granted));
+                insert_classes(session, &details, owners, batch.interval).await?;
             }
             Ok(granted)
         };
-        let granted = if batch.details.is_empty() {
-            self.pool.run_with_priority(grant).await?
-        } else {
-            self.pool.transaction(grant).await?
-        };
+        let granted = self.pool.transaction(grant).await?;
         granted
             .into_iter()
             .map(|(link, (clicks, left))| Ok((rows::link_id(link)?, Grant::of_row(clicks, left))))
@@ -116,4 +113,21 @@ impl ClickLimits for PostgresStore {
         });
         Ok(admitted.await?)
     }
+}
+
+/// The clicks of a batch that were granted.
+fn granted_of(batch: &ClickBatch, granted: &[(i64, (i64, Option<i64>))]) -> Vec<LinkClicks> {
+    let mut of_links = Vec::new();
+    for (link, (clicks, _)) in granted.iter().filter(|(_, (clicks, _))| *clicks > 0) {
+        let asked = batch.clicks.iter();
+        of_links.extend(
+            asked
+                .filter(|asked| asked.link.number() == *link)
+                .map(|asked| LinkClicks {
+                    clicks: clicks.unsigned_abs(),
+                    ..*asked
+                }),
+        );
+    }
+    of_links
 }

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use super::PostgresStore;
 use super::parts::Parts;
 use super::session::Session;
+use super::untold::packed_owners;
 use crate::domain::{Interval, LinkId, Timestamp, UserId};
 use crate::store::click_rows;
 use crate::store::ledger::MAX_UNMERGED;
@@ -103,9 +104,10 @@ impl Clicks for PostgresStore {
         up_to: FlushMark,
     ) -> Result<bool, StoreError> {
         let parts = Parts::of(part);
+        let classes = complete(details, part);
         let written = self.pool.run(async |session| {
             sqlx::query_scalar(
-                "SELECT write_flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+                "SELECT write_flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
             )
             .bind(&flush.epoch)
             .bind(flush.term)
@@ -120,7 +122,8 @@ impl Clicks for PostgresStore {
             .bind(parts.links)
             .bind(parts.clicks)
             .bind(owners(part))
-            .bind(click_rows::packed(details))
+            .bind(&classes)
+            .bind(packed_owners(part))
             .fetch_one(session)
             .await
         });
@@ -252,11 +255,12 @@ impl Clicks for PostgresStore {
 impl PostgresStore {
     async fn append_parts(&self, batch: &ClickBatch) -> Result<(), StoreError> {
         let parts = Parts::of(&batch.clicks);
+        let classes = complete(&batch.details, &batch.clicks);
         self.pool
             .run_with_priority(async |session| {
                 sqlx::query(
                     "WITH batch AS MATERIALIZED (SELECT is_new FROM is_new_batch($1, $2) AS is_new WHERE is_new),
-                     classes AS (SELECT insert_classes('', 0, $3, $8) FROM batch)
+                     classes AS (SELECT insert_classes('', 0, $3, $8, $10) FROM batch)
                      SELECT insert_parts('', 0, $3, $4, $5, $6, $7, $9), (SELECT count(*) FROM classes) FROM batch",
                 )
                 .bind(batch.recorder.cast_signed())
@@ -266,8 +270,9 @@ impl PostgresStore {
                 .bind(parts.ends)
                 .bind(parts.links)
                 .bind(parts.clicks)
-                .bind(click_rows::packed(&batch.details))
+                .bind(&classes)
                 .bind(owners(&batch.clicks))
+                .bind(packed_owners(&batch.clicks))
                 .execute(session)
                 .await
             })
@@ -292,15 +297,18 @@ pub(in crate::store) async fn count_clicks(
     Ok(())
 }
 
-/// Adds the classes of clicks of one interval that are counted in this transaction.
+/// Adds the classes of clicks of one interval that are counted in this transaction. With the owners of their links, packed, the clicks get
+/// into the feeds of events.
 pub(in crate::store) async fn insert_classes(
     session: &mut Session,
     details: &ClickDetails,
+    owners: Option<Vec<u8>>,
     interval: Interval,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("SELECT insert_classes('', 0, $1, $2)")
+    sqlx::query("SELECT insert_classes('', 0, $1, $2, $3)")
         .bind(interval.number())
         .bind(click_rows::packed(details))
+        .bind(owners)
         .execute(session)
         .await?;
     Ok(())
@@ -328,6 +336,12 @@ pub(super) fn columns(clicks: impl Iterator<Item = (LinkId, u64)>) -> (Vec<i64>,
     clicks
         .map(|(link, count)| (link.number(), signed(count)))
         .unzip()
+}
+
+/// The classes of exactly these clicks, packed: feeds of events are made of them.
+fn complete(details: &ClickDetails, clicks: &[LinkClicks]) -> Option<Vec<u8>> {
+    let clicks: Vec<_> = clicks.iter().map(LinkClicks::of_link).collect();
+    click_rows::packed(&details.fitted_to(&clicks))
 }
 
 /// The owners of a batch's links; a single one if all links are of the same.

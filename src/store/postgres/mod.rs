@@ -20,6 +20,7 @@ mod seen;
 mod series;
 mod server;
 pub(super) mod session;
+mod untold;
 
 use class_ids::RememberedClasses;
 use parts_per_step::PartsPerStep;
@@ -28,6 +29,7 @@ use pool::Pool;
 pub(super) use clicks::{count_clicks, insert_classes, written_clicks};
 pub(super) use history::{CHECKS, unchecked};
 pub(super) use seen::Seen;
+pub(super) use untold::insert_click_events;
 
 pub use migrate::migrate_postgres;
 pub use replica::{PostgresReplica, WalPosition};

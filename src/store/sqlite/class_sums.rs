@@ -148,9 +148,9 @@ impl ClassSums {
         }
         let is_new = mark.added.is_none();
         let cuts = if is_new {
-            "SELECT recorder, counted FROM click_recorders WHERE EXISTS (
+            "SELECT recorder, min(counted, told) FROM click_recorders WHERE EXISTS (
                  SELECT 1 FROM click_journal AS batch
-                 WHERE batch.recorder = click_recorders.recorder AND number <= counted AND NOT parked)"
+                 WHERE batch.recorder = click_recorders.recorder AND number <= min(counted, told) AND NOT parked)"
         } else {
             "SELECT recorder, last_batch FROM click_details_cuts"
         };

@@ -93,6 +93,10 @@ impl Clicks for SqliteStore {
     }
 
     async fn compact(&self, _: &mut MergeRound) -> Result<Compacted, StoreError> {
+        // What is removed from the journal has its place in the feeds of events.
+        if !self.compactor.is_under_way().await {
+            while self.tell().await? {}
+        }
         self.compactor.step().await
     }
 
@@ -123,7 +127,8 @@ impl Clicks for SqliteStore {
         }
         let clicks: Vec<_> = part.iter().map(LinkClicks::of_link).collect();
         count_clicks(&mut transaction, &clicks, flush.interval).await?;
-        insert_classes(&mut transaction, details, flush.interval).await?;
+        let complete = details.fitted_to(&clicks);
+        insert_classes(&mut transaction, &complete, flush.interval).await?;
         transaction.commit().await?;
         Ok(true)
     }

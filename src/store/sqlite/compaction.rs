@@ -91,6 +91,11 @@ impl Compactor {
         }
     }
 
+    /// Whether there is something left to do of a compaction that was begun.
+    pub(super) async fn is_under_way(&self) -> bool {
+        self.under_way.lock().await.compaction.is_some()
+    }
+
     /// Does one short step.
     pub(super) async fn step(&self) -> Result<Compacted, StoreError> {
         let mut under_way = self.under_way.lock().await;
@@ -196,7 +201,8 @@ impl Compactor {
                  FROM recorders WHERE id IS NOT NULL
              ),
              newest AS (
-                 SELECT id, (SELECT max(number) FROM click_journal WHERE recorder = id AND NOT parked) AS number
+                 SELECT id, (SELECT max(number) FROM click_journal WHERE recorder = id AND NOT parked
+                     AND number <= (SELECT told FROM click_recorders WHERE recorder = id)) AS number
                  FROM recorders WHERE id IS NOT NULL
              )
              INSERT INTO compaction_cuts SELECT id, number FROM newest

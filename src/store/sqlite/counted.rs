@@ -39,31 +39,74 @@ pub(in crate::store) async fn count_clicks(
     Ok(())
 }
 
+/// The recorder of batches whose clicks are counted without the journal.
+pub(super) const COUNTED_AT_ONCE: i64 = -1;
+
+/// The recorder of the clicks with which links start: the feeds of events have them with the link.
+const STARTING: i64 = -2;
+
 /// A batch of a recorder of its own, whose batches are in the counts. It has no more than 100,000 of them, and large ones only while it
-/// has few. No number comes again while batches up to it are being removed.
+/// has few: beyond, classes are dropped, and the batch stays only until its clicks are in the feeds of events. No number comes again while
+/// batches up to it are being removed.
 const NOTE: &str = "
     INSERT INTO click_journal (recorder, number, parked, interval, clicks, details)
-    SELECT -1, newest + 1, 0, ?1, '{}', ?2 FROM (
-        SELECT max(coalesce((SELECT max(number) FROM click_journal WHERE recorder = -1), 0),
-                coalesce((SELECT last_batch FROM click_details_cuts WHERE recorder = -1), 0)) AS newest,
-            (SELECT min(number) FROM click_journal WHERE recorder = -1) AS oldest
-    ) WHERE oldest IS NULL OR newest - oldest < CASE WHEN length(?2) > 65536 THEN 2000 ELSE 100000 END";
+    SELECT ?4, newest + 1, 0, ?1, '{}', CASE WHEN has_room THEN ?2 ELSE ?3 END FROM (
+        SELECT newest, oldest IS NULL OR newest - oldest < CASE WHEN length(?2) > 65536 THEN 2000 ELSE 100000 END AS has_room FROM (
+            SELECT max(coalesce((SELECT max(number) FROM click_journal WHERE recorder = ?4), 0),
+                    coalesce((SELECT last_batch FROM click_details_cuts WHERE recorder = ?4), 0),
+                    coalesce((SELECT told FROM click_recorders WHERE recorder = ?4 AND told < 9223372036854775807), 0)) AS newest,
+                (SELECT min(number) FROM click_journal WHERE recorder = ?4) AS oldest
+        )
+    ) WHERE has_room OR ?3 IS NOT NULL
+    RETURNING details = ?2";
 
-/// Notes the classes of clicks that are counted in this transaction without the journal, to be summed later.
+/// Notes the classes of clicks that are counted in this transaction without the journal, to be summed later, and the clicks for the feeds
+/// of events: `details` have all of them.
 pub(in crate::store) async fn insert_classes(
     transaction: &mut SqliteConnection,
     details: &ClickDetails,
     interval: Interval,
 ) -> Result<(), sqlx::Error> {
+    let without_classes = packed(&details.without_classes());
+    note(
+        transaction,
+        COUNTED_AT_ONCE,
+        details,
+        without_classes,
+        interval,
+    )
+    .await
+}
+
+/// The same for the clicks with which links start.
+pub(in crate::store) async fn insert_starting_classes(
+    transaction: &mut SqliteConnection,
+    details: &ClickDetails,
+    interval: Interval,
+) -> Result<(), sqlx::Error> {
+    note(transaction, STARTING, details, None, interval).await
+}
+
+async fn note(
+    transaction: &mut SqliteConnection,
+    recorder: i64,
+    details: &ClickDetails,
+    without_classes: Option<Vec<u8>>,
+    interval: Interval,
+) -> Result<(), sqlx::Error> {
     let Some(packed) = packed(details) else {
         return Ok(());
     };
-    let noted = sqlx::query(NOTE)
+    let noted: Option<bool> = sqlx::query_scalar(NOTE)
         .bind(interval.number())
         .bind(packed)
-        .execute(transaction)
-        .await?;
-    if noted.rows_affected() == 0 {
+        .bind(without_classes)
+        .bind(recorder)
+        .fetch_all(transaction)
+        .await?
+        .into_iter()
+        .next();
+    if noted != Some(true) {
         counter!(CLASSES_DROPPED).increment(1);
     }
     Ok(())

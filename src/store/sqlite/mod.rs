@@ -14,6 +14,7 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use tokio::sync::Mutex;
 
 use self::class_sums::ClassSums;
 use self::compaction::Compactor;
@@ -49,12 +50,14 @@ mod presence;
 mod removed_details;
 mod series;
 mod step_size;
+mod untold;
 
 pub(super) use clicks::written_clicks;
-pub(super) use counted::{count_clicks, insert_classes};
+pub(super) use counted::{count_clicks, insert_starting_classes};
 pub use files::companion_file;
 pub use log::DiskUsage;
 pub use migrate::migrate_sqlite;
+pub(super) use untold::insert_click_events;
 
 /// How long a writer waits for a write by hand, such as in the sqlite3 shell.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -76,6 +79,10 @@ pub struct SqliteStore {
     pub(super) installation: String,
     owner: Owner,
     pub(super) clock: Arc<dyn Clock>,
+    /// Names the history of the file that this process continues.
+    history: String,
+    /// One step of the feeds of events is made at a time.
+    telling: Mutex<()>,
 }
 
 impl SqliteStore {
@@ -142,6 +149,9 @@ impl SqliteStore {
         let installation = sqlx::query_scalar("SELECT id FROM installation")
             .fetch_one(&mut *first)
             .await?;
+        let history = sqlx::query_scalar("SELECT lower(hex(randomblob(16)))")
+            .fetch_one(&mut *first)
+            .await?;
         drop(first);
         let checkpointer = Opener::new(options.clone().busy_timeout(Duration::ZERO));
         let checkpointer = pool(checkpointer, 1).await?;
@@ -169,6 +179,8 @@ impl SqliteStore {
             installation,
             owner,
             clock,
+            history,
+            telling: Mutex::default(),
         })
     }
 

@@ -294,6 +294,7 @@ async fn links(all: &mut Requests<'_>) {
     );
     all.api(token, "GET /urls/my", &[], "", &none);
     all.api(token, "GET /urls/export", &[], "format=csv", &none);
+    all.api(token, "GET /urls/my/events", &[], "", &none);
     all.api(token, "GET /urls/my/series", &[], "", &none);
     all.api(token, "GET /urls/my/breakdown", &[], "by=country", &none);
     all.api(token, "GET /urls/{short_code}", &filled, "", &none);

@@ -16,6 +16,7 @@ from .bans import Bans
 from .books import Book, Mark, State, TakenBy
 from .client import Client, Cut, NotSent, Response
 from .endings import Endings
+from .feeds import Feeds
 from .judge import RAISE_SECONDS, Judge
 from .servers import Instance
 from .world import World
@@ -67,6 +68,7 @@ class Load:
         self.made = 0
         self.bans = Bans(self, OWNERS)
         self.endings = Endings(self)
+        self.feeds = Feeds(self, OWNERS)
         self.change = asyncio.Lock()
         """Held while a link is made or deleted."""
         self.tasks: list[asyncio.Task[None]] = []
@@ -95,6 +97,7 @@ class Load:
             self.spawn(self.read_lists, instance, 1)
         self.tasks += [asyncio.ensure_future(self.own()), asyncio.ensure_future(self.bans.run()),
                        asyncio.ensure_future(self.endings.run())]
+        self.tasks += [asyncio.ensure_future(self.feeds.run(owner)) for owner in range(OWNERS)]
 
     def spawn(self, work: Callable[[Instance], Coroutine[None, None, None]], instance: Instance, count: int) -> None:
         """Starts clients of an instance."""

@@ -8,7 +8,7 @@ mod imports;
 mod tokens;
 
 /// Layers as `src/lib.rs` lists them.
-const LAYERS: [(&str, u8); 27] = [
+const LAYERS: [(&str, u8); 28] = [
     ("main", 9),
     ("cli", 9),
     ("server", 8),
@@ -18,6 +18,7 @@ const LAYERS: [(&str, u8); 27] = [
     ("http", 6),
     ("redirect", 5),
     ("links", 5),
+    ("events", 5),
     ("accounts", 5),
     ("abuse", 5),
     ("passwords", 4),

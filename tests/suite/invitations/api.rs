@@ -69,6 +69,7 @@ both_modes! {
             (json!({ "email": "nobody" }), 422, "email: this is not a valid e-mail address"),
             (json!({ "email": address(), "role": "owner" }), 422, "role: must be admin, or left out"),
             (json!({ "email": address(), "role": "" }), 422, "role: must be admin, or left out"),
+            (json!({ "email": taken, "group": 0 }), 422, "group: must be the number of a group"),
             (json!({ "email": taken }), 409, "email: has an account already"),
         ] {
             invite(app, &admin, &body).await.is_error(status, detail);

@@ -27,7 +27,13 @@ use shunt::domain::{Clock, SystemClock, Timestamp};
 use crate::support::{App, Response};
 
 /// Sends JSON to a path.
-async fn send(app: &App, method: Method, token: &str, path: &str, body: &Value) -> Response {
+pub(crate) async fn send(
+    app: &App,
+    method: Method,
+    token: &str,
+    path: &str,
+    body: &Value,
+) -> Response {
     let request = app.request(method, path).bearer_auth(token);
     Response::of(request.json(body)).await
 }

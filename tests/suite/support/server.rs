@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 78] = [
+const SETTINGS: [&str; 79] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -66,6 +66,7 @@ const SETTINGS: [&str; 78] = [
     "PASSWORD_LOGIN",
     "AUDIT_DAYS",
     "TRASH_DAYS",
+    "EVENTS_DAYS",
     "BLOCKLIST",
     "NOINDEX",
     "SECURITY_CONTACT",

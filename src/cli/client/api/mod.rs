@@ -190,6 +190,23 @@ impl Api {
         Ok((self.value(&mut response)?, next))
     }
 
+    /// The text of a response, and one of its headers.
+    pub(super) fn text_and_header(
+        &self,
+        call: Call<'_>,
+        name: &str,
+    ) -> Result<(String, Option<String>), Setback> {
+        let mut response = self.send(call)?;
+        let value = header(&response, name);
+        let text = response
+            .body_mut()
+            .with_config()
+            .limit(u64::MAX)
+            .read_to_string();
+        let text = text.map_err(|error| refusal::unreachable(&self.service, &error))?;
+        Ok((text, value))
+    }
+
     /// The body of a response as it comes; each part of it has the whole time of a response.
     pub(super) fn stream(&self, call: Call<'_>) -> Result<impl Read + use<>, Failure> {
         Ok(self.send(call.stream())?.into_body().into_reader())

@@ -1,0 +1,439 @@
+//! Reads the feed of an account.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::domain::{
+    ClickClass, EventCursor, EventPlace, EventType, Interval, LinkId, Principal, ShortCode,
+    Timestamp,
+};
+use crate::store::rows::link_id;
+use crate::store::sql::{Row, query};
+use crate::store::{DetailedClicks, KnownClasses, Store, StoreError};
+
+/// Rows of one reading at most: each may have the clicks of many links.
+const MAX_ROWS: u32 = 200;
+
+/// Accounts with news that are told apart.
+const MAX_OWNERS: u32 = 10_000;
+
+/// An event of a feed.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Its place, which is the cursor after it.
+    pub cursor: EventCursor,
+    /// When it happened; of clicks, when they got their place.
+    pub at: Timestamp,
+    /// The link's own code.
+    pub code: ShortCode,
+    /// What it was.
+    pub happened: Happened,
+}
+
+/// What happened to a link.
+#[derive(Clone, Debug)]
+pub enum Happened {
+    /// Clicks were counted.
+    Clicks {
+        /// When they came.
+        interval: Interval,
+        /// How many they are.
+        clicks: u64,
+        /// Their classes, as far as they are known.
+        classes: Vec<(Arc<ClickClass>, u64)>,
+    },
+    /// Another event, with the link as it was then.
+    ToLink {
+        /// Its type.
+        of: EventType,
+        /// The target.
+        target_url: String,
+        /// The title.
+        title: String,
+        /// The tags.
+        tags: Vec<String>,
+        /// The clicks with which a link starts; of other events 0.
+        clicks: u64,
+    },
+}
+
+impl Happened {
+    /// The type of the event.
+    #[must_use]
+    pub fn event_type(&self) -> EventType {
+        match self {
+            Self::Clicks { .. } => EventType::Clicks,
+            Self::ToLink { of, .. } => *of,
+        }
+    }
+}
+
+/// Some events of a feed, in their order.
+#[derive(Clone, Debug)]
+pub struct EventPage {
+    /// The events.
+    pub events: Vec<Event>,
+    /// Where the next reading goes on: also what has no event any more is behind it.
+    pub next: EventPlace,
+}
+
+/// Why a feed cannot be read from a cursor on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedEnd {
+    /// The database went back to a state before the cursor.
+    WentBack,
+    /// Events after the cursor are not kept any more.
+    Pruned,
+}
+
+/// Which accounts have news since a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventNews {
+    /// The newest step.
+    pub step: i64,
+    /// The accounts; `None` if there are too many to be told apart.
+    pub owners: Option<Vec<i64>>,
+}
+
+impl Store {
+    /// The newest place of all feeds, for a reader that begins now.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn newest_event(&self) -> Result<EventPlace, StoreError> {
+        Ok(EventPlace {
+            step: self.newest_step().await?,
+            index: i64::MAX,
+        })
+    }
+
+    async fn newest_step(&self) -> Result<i64, StoreError> {
+        let find = query("SELECT step FROM event_steps");
+        let found = self.engine.read_one(find).await?;
+        found.map_or(Ok(0), |row| row.get("step"))
+    }
+
+    /// Which accounts have events of steps after this one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn event_news(&self, since: i64) -> Result<EventNews, StoreError> {
+        let step = self.newest_step().await?;
+        if step <= since {
+            let owners = Some(Vec::new());
+            return Ok(EventNews { step, owners });
+        }
+        let find =
+            query("SELECT DISTINCT owner_id FROM events WHERE step > $1 AND step <= $2 LIMIT $3");
+        let find = find.bind(since).bind(step).bind(MAX_OWNERS);
+        let found = self.engine.read(find).await?;
+        let owners = found.iter().map(|row| row.get("owner_id"));
+        let owners = owners.collect::<Result<Vec<i64>, StoreError>>()?;
+        Ok(EventNews {
+            step,
+            owners: (owners.len() < MAX_OWNERS as usize).then_some(owners),
+        })
+    }
+
+    /// Whether a feed can be read from a cursor on: its place, or why it cannot be.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn event_place(
+        &self,
+        owner: Principal,
+        cursor: &EventCursor,
+    ) -> Result<Result<EventPlace, FeedEnd>, StoreError> {
+        let place = cursor.place;
+        if *cursor == EventCursor::of_begin() {
+            return Ok(Ok(place));
+        }
+        // The history that gave the cursor, and whether another one began at a step that the cursor has passed.
+        let find = query(
+            "SELECT (SELECT step FROM event_steps) AS newest,
+                 (SELECT min(began) FROM event_histories WHERE substr(id, 1, 8) = $2) AS began,
+                 (SELECT min(began) FROM event_histories
+                  WHERE began > (SELECT min(began) FROM event_histories WHERE substr(id, 1, 8) = $2)) AS ended,
+                 (SELECT step FROM events_pruned WHERE owner_id = $1) AS pruned_step,
+                 (SELECT last_index FROM events_pruned WHERE owner_id = $1) AS pruned_index",
+        );
+        let find = find.bind(owner.user).bind(cursor.history());
+        let found = self.engine.read_one(find).await?;
+        let row = found.ok_or_else(|| StoreError::Unexpected("there is no feed".into()))?;
+        let (newest, began): (i64, Option<i64>) = (row.get("newest")?, row.get("began")?);
+        let ended: Option<i64> = row.get("ended")?;
+        let is_known = began.is_some_and(|began| began <= place.step)
+            && ended.is_none_or(|ended| place.step < ended)
+            && place.step <= newest;
+        if !is_known {
+            return Ok(Err(FeedEnd::WentBack));
+        }
+        let pruned: Option<i64> = row.get("pruned_step")?;
+        let pruned_index: Option<i64> = row.get("pruned_index")?;
+        let pruned = pruned.zip(pruned_index);
+        if pruned.is_some_and(|pruned| pruned > (place.step, place.index)) {
+            return Ok(Err(FeedEnd::Pruned));
+        }
+        Ok(Ok(place))
+    }
+
+    /// The cursor of a place, in the history that it belongs to.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn event_cursor(&self, place: EventPlace) -> Result<EventCursor, StoreError> {
+        let find =
+            query("SELECT id FROM event_histories WHERE began <= $1 ORDER BY began DESC LIMIT 1");
+        let found = self.engine.read_one(find.bind(place.step)).await?;
+        let history: Option<String> = found.map(|row| row.get("id")).transpose()?;
+        Ok(history.map_or_else(EventCursor::of_begin, |history| {
+            EventCursor::new(&history, place)
+        }))
+    }
+
+    /// Events of an account after a place, up to `limit` of them; none if the account is gone or has another key.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn events_after(
+        &self,
+        owner: Principal,
+        after: EventPlace,
+        limit: usize,
+    ) -> Result<EventPage, StoreError> {
+        let find = query(
+            "SELECT step, first, size, type, at, link_id, short_code, target_url, title, tags, clicks, interval, classes,
+                 (SELECT id FROM event_histories WHERE began <= events.step ORDER BY began DESC LIMIT 1) AS history
+             FROM events WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+                 AND step >= $3 AND (step > $3 OR first + size - 1 > $4)
+             ORDER BY step, first LIMIT $5",
+        );
+        let find = find.bind(owner.user).bind(&owner.key);
+        let find = find.bind(after.step).bind(after.index).bind(MAX_ROWS);
+        let rows = self.engine.read(find).await?;
+        let mut known = KnownClasses::default();
+        let mut read = Vec::new();
+        let mut next = after;
+        let mut found = 0;
+        for row in &rows {
+            let row = FeedRow::read(row, &mut known)?;
+            let events = row.places(after);
+            let room = limit.saturating_sub(found).min(events.count());
+            if room == 0 {
+                break;
+            }
+            found += room;
+            next = row.place(row.places(after).start + room - 1);
+            read.push((row, room));
+        }
+        let codes = self.codes_of_clicks(&read).await?;
+        let mut events = Vec::new();
+        for (row, room) in read {
+            let places = row.places(after).take(room);
+            for place in places {
+                events.extend(row.event(place, &codes)?);
+            }
+        }
+        Ok(EventPage { events, next })
+    }
+
+    /// The codes of links with clicks.
+    async fn codes_of_clicks(&self, rows: &[(FeedRow, usize)]) -> Result<Codes, StoreError> {
+        let mut links: Vec<LinkId> = Vec::new();
+        for (row, _) in rows {
+            links.extend(row.clicks.iter().map(|clicks| clicks[0].link));
+        }
+        links.sort_unstable();
+        links.dedup();
+        let mut codes = Codes::default();
+        if links.is_empty() {
+            return Ok(codes);
+        }
+        let find = query(
+            "SELECT id, short_code FROM links WHERE id IN (SELECT CAST(value AS bigint) FROM json_each($1))",
+        );
+        for row in self.engine.read(find.bind(&links[..])).await? {
+            let code = Code {
+                code: row.get("short_code")?,
+                until: None,
+            };
+            codes.insert(row.get("id")?, code);
+        }
+        links.retain(|link| !codes.contains_key(link));
+        if links.is_empty() {
+            return Ok(codes);
+        }
+        // Clicks that came to the database after their link was deleted are in no count.
+        let find = query(
+            "SELECT link_id, short_code, step, first FROM events
+             WHERE type = 'link.deleted' AND link_id IN (SELECT CAST(value AS bigint) FROM json_each($1)) ORDER BY step, first",
+        );
+        for row in self.engine.read(find.bind(&links[..])).await? {
+            let until = EventPlace {
+                step: row.get("step")?,
+                index: row.get("first")?,
+            };
+            let code = Code {
+                code: row.get("short_code")?,
+                until: Some(until),
+            };
+            codes.insert(row.get("link_id")?, code);
+        }
+        Ok(codes)
+    }
+
+    /// Removes events that got their place before a moment, those of some steps at a time; returns how many rows are removed.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let pruned = self.engine.transaction(async |connection| {
+            let oldest = query(
+                "SELECT DISTINCT step FROM (SELECT step, told_at FROM events ORDER BY step LIMIT $1) AS oldest WHERE told_at < $2",
+            );
+            let oldest = connection.all(oldest.bind(limit).bind(before)).await?;
+            let steps = oldest.iter().map(|row| row.get("step"));
+            let steps = steps.collect::<Result<Vec<i64>, StoreError>>()?;
+            if steps.is_empty() {
+                return Ok(0);
+            }
+            // What a reader missed who comes too late.
+            let note = query(
+                "INSERT INTO events_pruned (owner_id, step, last_index)
+                 SELECT owner_id, step, max(first + size - 1) FROM events AS old
+                 WHERE step IN (SELECT CAST(value AS bigint) FROM json_each($1))
+                     AND step = (SELECT max(step) FROM events AS newer WHERE newer.owner_id = old.owner_id
+                         AND newer.step IN (SELECT CAST(value AS bigint) FROM json_each($1)))
+                 GROUP BY owner_id, step
+                 ON CONFLICT (owner_id) DO UPDATE SET step = excluded.step, last_index = excluded.last_index",
+            );
+            connection.execute(note.bind(&steps[..])).await?;
+            let remove = query(
+                "DELETE FROM events WHERE step IN (SELECT CAST(value AS bigint) FROM json_each($1))",
+            );
+            let removed = connection.execute(remove.bind(&steps[..])).await?;
+            // Histories that no kept event and no later history needs.
+            let forget = query(
+                "DELETE FROM event_histories WHERE began < (
+                     SELECT max(began) FROM event_histories
+                     WHERE began <= coalesce((SELECT min(step) FROM events), 0))",
+            );
+            connection.execute(forget).await?;
+            Ok::<_, StoreError>(removed)
+        });
+        pruned.await
+    }
+}
+
+/// Codes by link.
+type Codes = HashMap<LinkId, Code>;
+
+struct Code {
+    code: ShortCode,
+    /// The place at which the link was deleted, if it is gone.
+    until: Option<EventPlace>,
+}
+
+/// A row of a feed.
+struct FeedRow {
+    step: i64,
+    first: i64,
+    history: String,
+    at: Timestamp,
+    interval: Interval,
+    /// Of clicks, those of each link.
+    clicks: Vec<Vec<DetailedClicks>>,
+    /// Of an event of a link, the link then.
+    happened: Option<(ShortCode, Happened)>,
+}
+
+impl FeedRow {
+    fn read(row: &Row, known: &mut KnownClasses) -> Result<Self, StoreError> {
+        let word: String = row.get("type")?;
+        let invalid = || StoreError::Unexpected("an event is invalid".into());
+        let of = EventType::parse(&word).ok_or_else(invalid)?;
+        let interval: Option<i64> = row.get("interval")?;
+        let mut read = Self {
+            step: row.get("step")?,
+            first: row.get("first")?,
+            history: row.get("history")?,
+            at: row.get("at")?,
+            interval: Interval::from_number(interval.unwrap_or_default()),
+            clicks: Vec::new(),
+            happened: None,
+        };
+        if of == EventType::Clicks {
+            let packed: Vec<u8> = row.get("classes")?;
+            let details = known.parse(&packed).ok_or_else(invalid)?;
+            let of_links = details.of_links();
+            let of_links = of_links.chunk_by(|one, next| one.link == next.link);
+            read.clicks = of_links.map(<[_]>::to_vec).collect();
+            return Ok(read);
+        }
+        let tags: String = row.get("tags")?;
+        let clicks: i64 = row.get("clicks")?;
+        let happened = Happened::ToLink {
+            of,
+            target_url: row.get("target_url")?,
+            title: row.get("title")?,
+            tags: serde_json::from_str(&tags).map_err(|_| invalid())?,
+            clicks: clicks.unsigned_abs(),
+        };
+        read.happened = Some((row.get("short_code")?, happened));
+        Ok(read)
+    }
+
+    /// Which of its events are after a place.
+    fn places(&self, after: EventPlace) -> std::ops::Range<usize> {
+        let size = self.clicks.len().max(1);
+        let seen = if self.step == after.step {
+            after.index.saturating_sub(self.first).saturating_add(1)
+        } else {
+            0
+        };
+        usize::try_from(seen).unwrap_or_default().min(size)..size
+    }
+
+    fn place(&self, of_row: usize) -> EventPlace {
+        EventPlace {
+            step: self.step,
+            index: self.first.saturating_add_unsigned(of_row as u64),
+        }
+    }
+
+    fn event(&self, of_row: usize, codes: &Codes) -> Result<Option<Event>, StoreError> {
+        let place = self.place(of_row);
+        let (code, happened) = match (&self.happened, self.clicks.get(of_row)) {
+            (Some(happened), _) => happened.clone(),
+            (None, Some(clicks)) => {
+                let link = link_id(clicks[0].link.number())?;
+                let Some(code) = codes.get(&link) else {
+                    return Ok(None);
+                };
+                if code.until.is_some_and(|until| place > until) {
+                    return Ok(None);
+                }
+                (code.code.clone(), self.of_link(clicks))
+            }
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(Event {
+            cursor: EventCursor::new(&self.history, place),
+            at: self.at,
+            code,
+            happened,
+        }))
+    }
+
+    fn of_link(&self, clicks: &[DetailedClicks]) -> Happened {
+        let unknown = ClickClass::unknown();
+        let known = clicks.iter().filter(|part| *part.class != unknown);
+        Happened::Clicks {
+            interval: self.interval,
+            clicks: clicks.iter().map(|part| part.clicks).sum(),
+            classes: known
+                .map(|part| (Arc::clone(&part.class), part.clicks))
+                .collect(),
+        }
+    }
+}
