@@ -69,6 +69,8 @@ pub struct Config {
     #[arg(long, env = "BASE_URL", value_name = "URL")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(BaseUrl::parse))]
     pub base_url: Optional<BaseUrl>,
+    /// The database.
+    ///
     /// `sqlite://PATH` (embedded, made at the first start, for one process) or `postgres://…`.
     #[arg(
         long = "database-url",

@@ -331,7 +331,8 @@ fn the_short_help_has_the_commands_of_clients_and_five_settings() {
     };
     let of_clients = [
         "register", "login", "logout", "whoami", "password", "keys", "groups", "shorten", "list",
-        "show", "edit", "stats", "qr", "open", "export", "import", "pool", "tags", "mcp", "rm",
+        "show", "edit", "stats", "events", "qr", "open", "export", "import", "pool", "tags", "mcp",
+        "rm",
     ];
     assert_eq!(commands(&short), of_clients);
     for command in of_clients

@@ -1,6 +1,6 @@
 //! Several instances merge classes in Postgres at the same time: each click is in the sums once.
 
-use shunt::domain::{Dimension, Principal};
+use shunt::domain::{Clock, Dimension, Principal, SystemClock};
 use shunt::store::{ClicksOf, Store};
 use sqlx::{Connection, PgConnection};
 
@@ -99,6 +99,7 @@ async fn classes_that_another_merge_has_locked_are_passed_over() {
         let known = class("example.com", "DE", false);
         let mut other = PgConnection::connect(&url).await.unwrap();
         count(&store, &batch(1, NOON, &[(id, &known, 1)])).await;
+        store.tell_events(SystemClock.now()).await.unwrap();
         let mut locked = other.begin().await.unwrap();
         sqlx::query("SELECT FROM click_parts WHERE band = -1 FOR UPDATE")
             .execute(&mut *locked)

@@ -51,6 +51,7 @@ use crate::http::{ErrorBody, json_line};
         crate::api::tags::list,
         crate::api::tags::rename,
         crate::api::tags::delete,
+        crate::api::events::events,
         crate::api::my_series::my_series,
         crate::api::my_breakdown::my_breakdown,
         crate::api::stats::stats,

@@ -10,6 +10,9 @@ use crate::store::{ClickDetails, DetailedClicks};
 /// Links of a row of clicks at most.
 const LINKS_PER_ROW: usize = 1_000;
 
+/// The most clicks that are packed: a sum that no click makes is cut.
+const MAX_CLICKS: u64 = i64::MAX.unsigned_abs();
+
 /// Rows to be written, and what they are made of.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Step {
@@ -145,7 +148,7 @@ fn summed(mut parts: Vec<DetailedClicks>) -> Vec<DetailedClicks> {
     parts.dedup_by(|next, sum| {
         let is_same = (next.link, &next.class) == (sum.link, &sum.class);
         if is_same {
-            sum.clicks = sum.clicks.saturating_add(next.clicks);
+            sum.clicks = sum.clicks.saturating_add(next.clicks).min(MAX_CLICKS);
         }
         is_same
     });

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::step::{LinkRow, Step};
 use crate::domain::Timestamp;
-use crate::store::connection::{Connection, Inner};
+use crate::store::connection::Connection;
 use crate::store::engine::Engine;
 use crate::store::sql::{query, query_of_each};
-use crate::store::{Store, StoreError, postgres, sqlite};
+use crate::store::{Store, StoreError};
 
 /// Links whose end is noted in one transaction.
 const ENDS_PER_STEP: u32 = 1_000;
@@ -68,13 +68,13 @@ impl Store {
     }
 }
 
-/// Writes a step in a history of the database.
+/// Writes a step in a history of the database, without its clicks; returns its number.
 pub(in crate::store) async fn write_step(
     connection: &mut Connection<'_>,
     step: &Step,
     history: &str,
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<i64, StoreError> {
     let next = query("UPDATE event_steps SET step = step + 1 RETURNING step");
     let number: i64 = connection.one(next).await?.get("step")?;
     let begin = query(
@@ -97,15 +97,7 @@ pub(in crate::store) async fn write_step(
         let insert = insert.bind(rows).bind(number).bind(now);
         connection.execute(insert).await?;
     }
-    let written = match &mut connection.inner {
-        Inner::Postgres(session) => {
-            postgres::insert_click_events(session, number, now, &step.clicks).await
-        }
-        Inner::Sqlite(writer) => {
-            sqlite::insert_click_events(writer, number, now, &step.clicks).await
-        }
-    };
-    written.map_err(|error| connection.failed(error))
+    Ok(number)
 }
 
 /// Takes what has its place out of the queue.

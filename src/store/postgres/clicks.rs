@@ -340,7 +340,9 @@ pub(super) fn columns(clicks: impl Iterator<Item = (LinkId, u64)>) -> (Vec<i64>,
 
 /// The classes of exactly these clicks, packed: feeds of events are made of them.
 fn complete(details: &ClickDetails, clicks: &[LinkClicks]) -> Option<Vec<u8>> {
-    let clicks: Vec<_> = clicks.iter().map(LinkClicks::of_link).collect();
+    // As the parts have them, also what a Redis sends that no click makes.
+    let cut = |of_link: &LinkClicks| (of_link.link, signed(of_link.clicks).unsigned_abs());
+    let clicks: Vec<_> = clicks.iter().map(cut).collect();
     click_rows::packed(&details.fitted_to(&clicks))
 }
 

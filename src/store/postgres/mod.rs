@@ -29,7 +29,6 @@ use pool::Pool;
 pub(super) use clicks::{count_clicks, insert_classes, written_clicks};
 pub(super) use history::{CHECKS, unchecked};
 pub(super) use seen::Seen;
-pub(super) use untold::insert_click_events;
 
 pub use migrate::migrate_postgres;
 pub use replica::{PostgresReplica, WalPosition};

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::PostgresStore;
-use super::session::Session;
 use crate::domain::leb128::{put_number, take_number};
 use crate::domain::{Interval, LinkId, Timestamp, UserId};
 use crate::store::connection::{Connection, Inner};
@@ -52,6 +51,13 @@ fn read_owners(packed: &[u8], details: &ClickDetails, owners: &mut HashMap<LinkI
 impl PostgresStore {
     /// Makes a step of the feeds; returns whether there may be more.
     pub(in crate::store) async fn tell(&self) -> Result<bool, StoreError> {
+        let waits = query(
+            "SELECT EXISTS (SELECT FROM event_queue) OR EXISTS (SELECT FROM click_parts WHERE band = -2) AS waits",
+        );
+        let waits = self.pool.row(waits).await?;
+        if waits.map(|row| row.get("waits")).transpose()? != Some(true) {
+            return Ok(false);
+        }
         let telling = self.pool.transaction_of(Turn::First, async |connection| {
             begin(connection).await?;
             let current = query(
@@ -68,7 +74,8 @@ impl PostgresStore {
             let are_more = !waiting.is_drained || waiting.is_full();
             let step = Step::of(waiting);
             if !step.is_empty() {
-                write_step(connection, &step, &history, now).await?;
+                let number = write_step(connection, &step, &history, now).await?;
+                insert_clicks(connection, number, now, &step.clicks).await?;
             }
             write_marks(connection, &step).await?;
             mark_parts(connection, parts).await?;
@@ -106,8 +113,10 @@ async fn read_parts(
     for row in &found {
         let classes: Vec<u8> = row.get("classes")?;
         let owners: Vec<u8> = row.get("link_owners")?;
-        let details = ClickDetails::parse(&classes)
-            .ok_or_else(|| StoreError::Unexpected("a part with classes is invalid".into()))?;
+        let details = ClickDetails::parse(&classes).unwrap_or_else(|| {
+            tracing::error!("clicks that cannot be read are in no feed of events");
+            ClickDetails::default()
+        });
         read_owners(&owners, &details, &mut waiting.owners);
         let places = if details.has_classes() {
             &mut parts.with_classes
@@ -157,17 +166,20 @@ async fn mark_parts(connection: &mut Connection<'_>, parts: Parts) -> Result<(),
 }
 
 /// Inserts the clicks of a step.
-pub(in crate::store) async fn insert_click_events(
-    session: &mut Session,
+async fn insert_clicks(
+    connection: &mut Connection<'_>,
     step: i64,
     now: Timestamp,
     rows: &[ClicksRow],
-) -> Result<(), sqlx::Error> {
+) -> Result<(), StoreError> {
+    let Inner::Postgres(session) = &mut connection.inner else {
+        return Ok(());
+    };
     if rows.is_empty() {
         return Ok(());
     }
     let column = |value: fn(&ClicksRow) -> i64| rows.iter().map(value).collect::<Vec<_>>();
-    sqlx::query(
+    let inserted = sqlx::query(
         "INSERT INTO events (owner_id, step, first, size, type, at, told_at, interval, classes)
          SELECT owner, $1, first, size, 'clicks', $2, $2, interval, classes
          FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[]) AS row (owner, first, size, interval, classes)",
@@ -179,8 +191,9 @@ pub(in crate::store) async fn insert_click_events(
     .bind(column(|row| row.size))
     .bind(column(|row| row.interval.number().into()))
     .bind(rows.iter().map(|row| &row.classes[..]).collect::<Vec<_>>())
-    .execute(session)
-    .await?;
+    .execute(&mut **session)
+    .await;
+    inserted.map_err(|error| connection.failed(error))?;
     Ok(())
 }
 

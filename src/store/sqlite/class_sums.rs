@@ -98,6 +98,11 @@ impl ClassSums {
         }
     }
 
+    /// Whether there is something left to do of what was begun.
+    pub(super) async fn is_under_way(&self) -> bool {
+        self.between_steps().await.summing.is_some()
+    }
+
     /// Does one step; returns whether there are more.
     pub(super) async fn step(&self, rows_per_day: u64) -> Result<bool, StoreError> {
         let mut under_way = self.between_steps().await;

@@ -118,6 +118,10 @@ const BOTS_OF_DOMAIN: &str = bots_of!(
 #[async_trait]
 impl Details for SqliteStore {
     async fn sum_details(&self, rows_per_day: u64) -> Result<bool, StoreError> {
+        // Classes are summed once their clicks have places in the feeds of events.
+        if !self.class_sums.is_under_way().await {
+            while self.tell().await? {}
+        }
         self.class_sums.step(rows_per_day).await
     }
 

@@ -57,7 +57,6 @@ pub(super) use counted::{count_clicks, insert_starting_classes};
 pub use files::companion_file;
 pub use log::DiskUsage;
 pub use migrate::migrate_sqlite;
-pub(super) use untold::insert_click_events;
 
 /// How long a writer waits for a write by hand, such as in the sqlite3 shell.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{Connection as _, SqliteConnection};
+use sqlx::Connection as _;
 
 use super::SqliteStore;
 use super::batch::from_json;
@@ -55,7 +55,8 @@ impl SqliteStore {
         let mut transaction = writer.begin_immediate().await?;
         let mut connection = Connection::of_sqlite(&mut transaction);
         if !step.is_empty() {
-            write_step(&mut connection, &step, &self.history, now).await?;
+            let number = write_step(&mut connection, &step, &self.history, now).await?;
+            insert_clicks(&mut connection, number, now, &step.clicks).await?;
         }
         write_marks(&mut connection, &step).await?;
         for (recorder, number) in marks {
@@ -120,26 +121,25 @@ impl SqliteStore {
 }
 
 /// Inserts the clicks of a step.
-pub(in crate::store) async fn insert_click_events(
-    writer: &mut SqliteConnection,
+async fn insert_clicks(
+    connection: &mut Connection<'_>,
     step: i64,
     now: Timestamp,
     rows: &[ClicksRow],
-) -> Result<(), sqlx::Error> {
+) -> Result<(), StoreError> {
     for row in rows {
-        sqlx::query(
+        let insert = query(
             "INSERT INTO events (owner_id, step, first, size, type, at, told_at, interval, classes)
-             VALUES (?1, ?2, ?3, ?4, 'clicks', ?5, ?5, ?6, ?7)",
+             VALUES ($1, $2, $3, $4, 'clicks', $5, $5, $6, $7)",
         )
-        .bind(row.owner.0)
+        .bind(row.owner)
         .bind(step)
         .bind(row.first)
         .bind(row.size)
-        .bind(now.micros())
-        .bind(row.interval.number())
-        .bind(&row.classes[..])
-        .execute(&mut *writer)
-        .await?;
+        .bind(now)
+        .bind(i64::from(row.interval.number()))
+        .bind(&row.classes[..]);
+        connection.execute(insert).await?;
     }
     Ok(())
 }

@@ -64,7 +64,8 @@ both_modes! {
         let link = json!({"target_url": "https://example.org/", "custom_code": "long-code", "aliases": ["alias"]});
         assert_eq!(make(app, &token, &link).await.status, 200);
         for code in ["alias", "long-code", "alias"] {
-            assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+            let visit = app.request(reqwest::Method::GET, &format!("/{code}"));
+            assert_eq!(visit.send().await.unwrap().status(), 302);
         }
         let found = with_clicks(app, &token, "long-code", 3).await;
         assert!(found.iter().all(|event| event["short_code"] == "long-code"), "{found:#?}");

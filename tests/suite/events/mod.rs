@@ -2,6 +2,7 @@
 
 mod clicks;
 mod cursors;
+mod examples;
 mod links;
 mod waiting;
 
