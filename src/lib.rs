@@ -17,6 +17,7 @@
 //! | [`redirect`] | 5 | **the redirect path**: from a short code to a 302 |
 //! | [`links`] | 5 | shorten, list, statistics, delete; announces every change of a link |
 //! | [`accounts`] | 5 | register, log in; passwords and tokens |
+//! | [`statements`] | 5 | the clicks of a link in a month, signed and kept |
 //! | [`abuse`] | 5 | removals by administrators, reports, the audit |
 //! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts, recovery |
 //! | [`passwords`] | 4 | hashes and checks passwords, of accounts and of links, a bounded number at once |
@@ -126,6 +127,7 @@ pub mod qr;
 pub mod redirect;
 pub mod server;
 pub mod shared_redis;
+pub mod statements;
 pub mod store;
 pub mod telemetry;
 pub mod web;

@@ -869,3 +869,24 @@ CREATE INDEX reports_by_link ON reports (link_id);
 CREATE INDEX open_reports ON reports (link_id, id) WHERE closed_at IS NULL;
 CREATE INDEX closed_reports ON reports (closed_at, id) WHERE closed_at IS NOT NULL;
 CREATE INDEX reports_by_time ON reports (reported_at);
+
+-- # Statements
+
+-- Statements of months, as they were answered: a statement never changes once it is issued. A link has one for each month from the month
+-- in which it was made, without a gap, in each zone that was asked for.
+CREATE TABLE statements (
+    link_id  INTEGER NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    -- The zone, by its name.
+    tz       TEXT    NOT NULL,
+    -- As 2026-10.
+    month    TEXT    NOT NULL,
+    document TEXT    NOT NULL,
+    PRIMARY KEY (link_id, tz, month)
+) STRICT;
+
+-- The public keys of all statements, also of deleted links: they stay published.
+CREATE TABLE statement_keys (
+    public_key BLOB    PRIMARY KEY,
+    -- When it signed the first one.
+    since      INTEGER NOT NULL
+) STRICT;
