@@ -18,6 +18,7 @@
 //! | [`links`] | 5 | shorten, list, statistics, delete; announces every change of a link |
 //! | [`events`] | 5 | the feeds of events: their readers, and how these learn of news |
 //! | [`accounts`] | 5 | register, log in; passwords and tokens |
+//! | [`statements`] | 5 | the clicks of a link in a month, signed and kept |
 //! | [`abuse`] | 5 | removals by administrators, reports, the audit |
 //! | [`clicks`] | 4 | the click pipeline: recorder, sinks, flusher, exact counts, recovery |
 //! | [`passwords`] | 4 | hashes and checks passwords, of accounts and of links, a bounded number at once |
@@ -128,6 +129,7 @@ pub mod qr;
 pub mod redirect;
 pub mod server;
 pub mod shared_redis;
+pub mod statements;
 pub mod store;
 pub mod telemetry;
 pub mod web;

@@ -1589,3 +1589,24 @@ END
 $$;
 CREATE TRIGGER link_limit_reached AFTER UPDATE OF clicks_before, granted ON link_limits
     FOR EACH ROW EXECUTE FUNCTION link_limit_reached();
+
+-- # Statements
+
+-- Statements of months, as they were answered: a statement never changes once it is issued. A link has one for each month from the month
+-- in which it was made, without a gap, in each zone that was asked for.
+CREATE TABLE statements (
+    link_id  bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    -- The zone, by its name.
+    tz       text   NOT NULL,
+    -- As 2026-10.
+    month    text   NOT NULL,
+    document text   NOT NULL,
+    PRIMARY KEY (link_id, tz, month)
+);
+
+-- The public keys of all statements, also of deleted links: they stay published.
+CREATE TABLE statement_keys (
+    public_key bytea  PRIMARY KEY,
+    -- When it signed the first one.
+    since      bigint NOT NULL
+);

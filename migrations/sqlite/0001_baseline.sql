@@ -1005,3 +1005,24 @@ BEGIN
     FROM links WHERE id = new.link_id AND trashed_at = 0 AND max_clicks <= new.clicks_before + new.granted
         AND max_clicks > coalesce(old.clicks_before, 0) + old.granted;
 END;
+
+-- # Statements
+
+-- Statements of months, as they were answered: a statement never changes once it is issued. A link has one for each month from the month
+-- in which it was made, without a gap, in each zone that was asked for.
+CREATE TABLE statements (
+    link_id  INTEGER NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    -- The zone, by its name.
+    tz       TEXT    NOT NULL,
+    -- As 2026-10.
+    month    TEXT    NOT NULL,
+    document TEXT    NOT NULL,
+    PRIMARY KEY (link_id, tz, month)
+) STRICT;
+
+-- The public keys of all statements, also of deleted links: they stay published.
+CREATE TABLE statement_keys (
+    public_key BLOB    PRIMARY KEY,
+    -- When it signed the first one.
+    since      INTEGER NOT NULL
+) STRICT;

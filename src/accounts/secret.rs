@@ -1,12 +1,11 @@
 //! The secret that signs tokens, if the settings have none: generated at the first start and kept beside the database.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fmt::Write as _;
+use std::io;
 use std::path::Path;
 
 use crate::domain::{TokenSecret, WeakSecret, io_reason};
-use crate::shared_redis::random_id;
+use crate::store::load_or_create_companion;
 
 /// Why the secret is missing. No message contains any of its bytes.
 #[derive(Debug, thiserror::Error)]
@@ -21,81 +20,34 @@ pub enum SecretError {
     File(String, io::Error),
 }
 
-/// Reads the secret from a file, or generates it if there is no file. Only its owner can read the file, it appears whole under
-/// its name, and processes that start at the same time get the same file.
+/// Reads the secret from a file, or generates it if there is no file.
 ///
 /// # Errors
 /// When the file cannot be read or created, or is too short.
 pub fn load_or_create_secret(path: &Path) -> Result<TokenSecret, SecretError> {
-    let failed = |error| SecretError::File(path.display().to_string(), error);
-    let whole = |bytes| {
-        TokenSecret::from_bytes(bytes)
-            .map_err(|weak| SecretError::Weak(path.display().to_string(), weak))
-    };
-    match read(path) {
-        Ok(bytes) => {
-            warn_if_world_readable(path);
-            return whole(bytes);
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(failed(error)),
-    }
-    // Behind a link to a file that is not there yet, the file is made.
-    let path = &fs::read_link(path).map_or_else(
-        |_| path.to_owned(),
-        |target| path.parent().unwrap_or(Path::new("")).join(target),
-    );
-    let draft = path.with_extension(format!("{:016x}.new", random_id()));
-    let linked = write_draft(&draft).and_then(|()| match fs::hard_link(&draft, path) {
-        // Another process was first: its secret is used.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        result => result,
-    });
-    let removed = fs::remove_file(&draft);
-    linked.and(removed).map_err(failed)?;
-    whole(read(path).map_err(failed)?)
+    let risk = "log in as anybody";
+    let bytes = load_or_create_companion(path, risk, generate)
+        .map_err(|error| SecretError::File(path.display().to_string(), error))?;
+    TokenSecret::from_bytes(bytes)
+        .map_err(|weak| SecretError::Weak(path.display().to_string(), weak))
 }
 
-/// The bytes of an ordinary file: a pipe would be waited for.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    if fs::metadata(path)?.is_file() {
-        fs::read(path)
-    } else {
-        Err(io::Error::other("is not a regular file"))
-    }
-}
-
-/// A reader of the secret can sign a token for any account. A group may be meant to read it, for backups; all users hardly
-/// are.
-fn warn_if_world_readable(path: &Path) {
-    let mode = fs::metadata(path).map_or(0, |file| file.permissions().mode());
-    if mode & 0o004 != 0 {
-        tracing::warn!(
-            "{} can be read by others, who can log in as anybody with it: chmod o-r it",
-            path.display()
-        );
-    }
-}
-
-fn write_draft(path: &Path) -> io::Result<()> {
+fn generate() -> io::Result<String> {
     let mut secret = [0_u8; TokenSecret::MIN_BYTES];
     getrandom::fill(&mut secret).map_err(io::Error::other)?;
     let mut hexadecimal = String::new();
     for byte in secret {
         // Writing to a string does not fail.
-        let _ = std::fmt::Write::write_fmt(&mut hexadecimal, format_args!("{byte:02x}"));
+        let _ = write!(hexadecimal, "{byte:02x}");
     }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(hexadecimal.as_bytes())?;
-    file.sync_all()
+    Ok(hexadecimal)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -1,12 +1,9 @@
 //! The JSON API: one file per endpoint, and the routes, one a line.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use axum::extract::{FromRef, MatchedPath, Request};
-use axum::http::Method;
-use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
-use axum::response::Response;
+use axum::extract::FromRef;
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::routing::{delete, get, patch, post, put};
 use axum::{Extension, Router};
 
@@ -22,10 +19,8 @@ use crate::http::{
 use crate::links::{LinkService, LiveCounts};
 use crate::mail::{AccountMail, InvitationMail};
 use crate::redirect::{LinkPasswords, Redirect};
+use crate::statements::Statements;
 use crate::telemetry::exposition::Exposition;
-use crate::telemetry::metrics::{HTTP_DURATION, HTTP_REQUESTS};
-use crate::telemetry::requests::routed;
-use crate::telemetry::seconds_since;
 
 mod account_bodies;
 mod admin;
@@ -64,6 +59,7 @@ mod live;
 mod log_out_everywhere;
 mod login;
 mod me;
+mod measured;
 mod my_breakdown;
 mod my_series;
 mod pool;
@@ -76,6 +72,7 @@ mod series_body;
 mod shares;
 mod shorten;
 mod show_link;
+mod statement;
 mod stats;
 mod tags;
 mod trash;
@@ -85,6 +82,7 @@ mod well_known;
 mod words;
 
 use document::DocumentJson;
+use measured::{measured, start_at_zero};
 
 pub use base_address::BaseAddress;
 pub use for_pages::{csv_of_links, ndjson_of_links};
@@ -99,6 +97,8 @@ pub struct ApiState {
     pub accounts: Arc<Accounts>,
     /// Links of owners.
     pub links: Arc<LinkService>,
+    /// The clicks of months, signed.
+    pub statements: Arc<Statements>,
     /// Removals and reports.
     pub abuse: Arc<Abuse>,
     /// Counts as they rise.
@@ -219,6 +219,8 @@ fn routes(
             get(export_series::export_series),
         )
         .route("/urls/{short_code}/stats/live", get(live::live))
+        .route("/urls/{short_code}/statement", get(statement::statement))
+        .route(paths::STATEMENT_KEYS, get(statement::keys))
         .route("/urls/{short_code}/qr", get(qr::qr))
         .route("/urls/{short_code}/shares", of_shares)
         .route("/urls/{short_code}/shares/{id}", delete(shares::end))
@@ -314,58 +316,6 @@ fn administration(of_host: Extension<BodyLimits>) -> Router<ApiState> {
             "/groups/{id}/members/{member}",
             put(group_members::set).delete(group_members::remove),
         )
-}
-
-/// Counts and times a request under its route's template.
-async fn measured(request: Request, next: Next) -> Response {
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let method = method_label(request.method());
-    let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
-    routed(method, &route);
-    let start = Instant::now();
-    let response = next.run(request).await;
-    let status = response.status().as_str().to_owned();
-    let labels = [
-        ("method", method.to_owned()),
-        ("route", route.clone()),
-        ("status", status),
-    ];
-    metrics::counter!(HTTP_REQUESTS, &labels).increment(1);
-    metrics::histogram!(HTTP_DURATION, "route" => route).record(seconds_since(start));
-    response
-}
-
-/// Exports the counter of every response in the document, and of the service's own failures, from the start. Otherwise a
-/// route's first error would be no increase.
-fn start_at_zero(document: &DocumentJson) {
-    for (route, method, documented) in document.operations() {
-        // The counter of HEAD requests of redirects is exported from the first such request on.
-        if method == "HEAD" {
-            continue;
-        }
-        let documented = documented.iter().map(String::as_str);
-        for status in documented.chain(["500", "503"]) {
-            let labels = [
-                ("method", method.clone()),
-                ("route", route.clone()),
-                ("status", status.to_owned()),
-            ];
-            metrics::counter!(HTTP_REQUESTS, &labels).increment(0);
-        }
-    }
-}
-
-/// Clients may send any word as a method: those that no route has share a label.
-fn method_label(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        Method::POST => "POST",
-        Method::PATCH => "PATCH",
-        Method::PUT => "PUT",
-        Method::DELETE => "DELETE",
-        _ => "other",
-    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::harmless::harmless;
 macro_rules! exit_codes {
     (@0) => { "\n  0  done" };
     (@1) => { "\n  1  failed: a setting is wrong, or the service refused" };
+    (@verify) => { "\n  1  a statement is not what the service signed, or a file cannot be read" };
     (@2) => { "\n  2  the command line is invalid" };
     (@3) => { "\n  3  not logged in, or e-mail or password are wrong" };
     (@4) => { "\n  4  no such link" };

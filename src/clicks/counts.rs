@@ -36,7 +36,7 @@ mod written;
 
 pub use as_of::AsOf;
 pub use days::LinkDays;
-pub use parts::LinkSeries;
+pub use parts::{LinkSeries, tallies};
 use parts::{RedisSnapshot, sum_parts, sum_series};
 use unflushed::NewestReading;
 

@@ -3,7 +3,7 @@
 use super::mail::smtp;
 use super::parse::{collector, database, jwt_secret, postgres, redis_urls};
 use super::{Config, ConfigError, DatabaseUrl};
-use crate::domain::Limits;
+use crate::domain::{Limits, StatementKey};
 
 impl Config {
     /// The same settings with those that are kept in files, where all of them agree with each other.
@@ -27,6 +27,8 @@ impl Config {
         let previous = &mut self.jwt_secret_previous;
         files.fill("JWT_SECRET_PREVIOUS", previous, jwt_secret)?;
         files.fill("SMTP_URL", &mut self.mail.smtp, smtp)?;
+        let statement_key = &mut self.statements.statement_key;
+        files.fill("STATEMENT_KEY", statement_key, StatementKey::parse)?;
         let collector_of_traces = &mut self.otlp_endpoint;
         files.fill(
             "OTEL_EXPORTER_OTLP_ENDPOINT",

@@ -30,6 +30,7 @@ mod reload;
 mod secret_files;
 mod setting;
 mod site;
+mod statements;
 
 use parse::{
     address, collector, cores, database, file, jwt_secret, log_filter, log_format, networks,
@@ -51,6 +52,7 @@ pub use reload::Reloaded;
 pub use secret_files::SecretFiles;
 pub use setting::bind;
 pub use site::SiteSettings;
+pub use statements::StatementSettings;
 
 /// Comes from one setting; clap would take a `Vec` for a flag that is repeated.
 type Networks = Vec<IpNet>;
@@ -114,7 +116,9 @@ pub struct Config {
     )]
     #[arg(default_value = "false", value_parser = setting(yes_or_no), action = ArgAction::Set)]
     pub no_migrate: bool,
-    /// `redis://…` or `rediss://…`, of a Redis Cluster also several with commas. Unset: clicks go straight to the database.
+    /// `redis://…`. Unset: clicks go straight to the database.
+    ///
+    /// `rediss://…` is encrypted; of a Redis Cluster, several addresses with commas between.
     #[arg(
         long = "redis-url",
         env = "REDIS_URL",
@@ -135,16 +139,13 @@ pub struct Config {
     #[arg(long, env = "REDIS_SHARDS", value_name = "N")]
     #[arg(default_value = "32", value_parser = number(1..=Shard::MAX_COUNT))]
     pub redis_shards: u16,
-    /// Secret that signs tokens, at least 32 bytes. With SQLite it may be unset: then it is generated at the first start.
+    /// Secret that signs tokens, at least 32 bytes.
     ///
-    /// A generated secret is kept in a file beside the database. With Postgres the setting is required.
-    #[arg(
-        long,
-        env = "JWT_SECRET",
-        value_name = "SECRET",
-        hide_env_values = true
-    )]
+    /// With SQLite it may be unset: then it is generated at the first start, and kept in a file beside the database. With Postgres it
+    /// is required.
+    #[arg(long, env = "JWT_SECRET", value_name = "SECRET")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(jwt_secret))]
+    #[arg(hide_env_values = true)]
     pub jwt_secret: Optional<TokenSecret>,
     /// The previous secret: tokens that it signed stay valid until they expire, so that a new `JWT_SECRET` logs no user out.
     /// New tokens are never signed with it.
@@ -374,6 +375,9 @@ pub struct Config {
     /// What is kept of visitors.
     #[command(flatten)]
     pub analytics: AnalyticsSettings,
+    /// Statements.
+    #[command(flatten)]
+    pub statements: StatementSettings,
     /// What clients may use up.
     #[command(flatten)]
     pub guards: Guards,

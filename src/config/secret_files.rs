@@ -49,6 +49,10 @@ pub struct SecretFiles {
     #[arg(long, env = "SMTP_URL_FILE", value_name = "PATH")]
     #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
     pub smtp_url_file: Optional<PathBuf>,
+    /// A file with the value of `STATEMENT_KEY`.
+    #[arg(long, env = "STATEMENT_KEY_FILE", value_name = "PATH")]
+    #[arg(default_value = "", hide_default_value = true, value_parser = optional(file))]
+    pub statement_key_file: Optional<PathBuf>,
     /// A file with the value of `OTEL_EXPORTER_OTLP_ENDPOINT`.
     #[arg(
         long = "otlp-endpoint-file",
@@ -71,6 +75,7 @@ impl SecretFiles {
             "JWT_SECRET_PREVIOUS" => &self.jwt_secret_previous_file,
             "OIDC_CLIENT_SECRET" => &self.oidc_client_secret_file,
             "SMTP_URL" => &self.smtp_url_file,
+            "STATEMENT_KEY" => &self.statement_key_file,
             "OTEL_EXPORTER_OTLP_ENDPOINT" => &self.otlp_endpoint_file,
             _ => return None,
         };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use jiff::civil::Date;
 
-use super::{Interval, InvalidTimestamp, Step, Timestamp, Zone};
+use super::{Interval, InvalidTimestamp, Month, Step, Timestamp, Zone};
 
 /// Points of a series at most: a hundred days of hours, six years of days.
 const MAX_POINTS: usize = 2_500;
@@ -178,6 +178,14 @@ impl SeriesRange {
             from.ok_or(InvalidRange::Year("from"))?,
             end,
         )
+    }
+
+    /// The days of a month; `None` at the ends of time.
+    #[must_use]
+    pub fn days_of(month: Month, zone: &Zone) -> Option<Self> {
+        let from = zone.start_of(month.first_date())?;
+        let end = zone.start_of(month.next().first_date())?;
+        Self::between(Step::Day, zone.clone(), from, end).ok()
     }
 
     /// The last 30 days in UTC.

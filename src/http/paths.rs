@@ -19,10 +19,11 @@ pub use route::{Class, Route};
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 60] = [
+pub const ROUTES: [Route; 62] = [
     route(APPLE_FILE, Class::Bounded),
     route(ANDROID_FILE, Class::Bounded),
     route("/.well-known/security.txt", Class::Unbounded),
+    route(STATEMENT_KEYS, Class::Bounded),
     route("/admin/audit", Class::Bounded),
     route("/admin/domains", Class::Bounded),
     route("/admin/domains/{host}", Class::Bounded),
@@ -74,6 +75,7 @@ pub const ROUTES: [Route; 60] = [
     route("/urls/{short_code}/restore", Class::Bounded),
     route("/urls/{short_code}/shares", Class::Bounded),
     route("/urls/{short_code}/shares/{id}", Class::Bounded),
+    route("/urls/{short_code}/statement", Class::Bounded),
     route("/urls/{short_code}/stats", Class::Bounded),
     route("/urls/{short_code}/stats/breakdown", Class::Bounded),
     route("/urls/{short_code}/stats/export", Class::Bounded),
@@ -111,6 +113,9 @@ pub const COMPAT: [Route; 21] = [
 pub const ANDROID_FILE: &str = "/.well-known/assetlinks.json";
 /// The same of Apple.
 pub const APPLE_FILE: &str = "/.well-known/apple-app-site-association";
+
+/// The keys by which statements are checked.
+pub const STATEMENT_KEYS: &str = "/.well-known/shunt-keys.json";
 
 const HEALTH: &str = "/health";
 const ROBOTS: &str = "/robots.txt";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::{CountedLink, LinkError, LinkService};
-use crate::clicks::counts::AsOf;
+use crate::clicks::counts::{AsOf, tallies};
 use crate::domain::{
     Click, Interval, LinkGroup, LinkId, Principal, SeriesRange, ShortCode, Tally, Timestamp, UserId,
 };
@@ -79,18 +79,6 @@ impl ComparedSeries {
             as_of,
         }
     }
-}
-
-/// The clicks of each interval, and the clicks of known bots among them.
-fn tallies(
-    clicks: BTreeMap<Interval, u64>,
-    bots: &BTreeMap<Interval, u64>,
-) -> BTreeMap<Interval, Tally> {
-    let tally = |(at, clicks)| {
-        let bots = bots.get(&at).copied().unwrap_or_default().min(clicks);
-        (at, Tally { clicks, bots })
-    };
-    clicks.into_iter().map(tally).collect()
 }
 
 impl LinkService {

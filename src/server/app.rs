@@ -32,12 +32,13 @@ use crate::redirect::{LinkPasswords, Lookups, Pools, Redirect, ReplicaReads, Rul
 use crate::server::account_service::accounts;
 use crate::server::error::ServeError;
 use crate::server::from_settings::{
-    analytics, blocklist, database_runtime, journal_deadlines, secrets,
+    analytics, blocklist, database_runtime, journal_deadlines, secrets, statement_key,
 };
 use crate::server::redirect_worker::{RedirectTasks, RedirectWorker};
 use crate::server::shutdown::Shutdown;
 use crate::server::startup::Databases;
 use crate::shared_redis::{RedisShard, RedisShards};
+use crate::statements::Statements;
 use crate::store::{PostgresReplica, Refusals, Store};
 use crate::telemetry::exposition::Exposition;
 use crate::telemetry::redirects::{LookupMetrics, RedirectMetrics};
@@ -64,6 +65,21 @@ fn own_host(config: &Config, base_url: &BaseUrl, hosts: &KnownHosts) -> OwnHost 
     (base_url.own_host().clone())
         .with_private_refused(config.private_targets)
         .with_others(hosts.current.clone())
+}
+
+/// Signs what the service of links counts.
+fn statements(config: &Config, links: &LinkService) -> Result<Statements, ServeError> {
+    Ok(Statements {
+        store: links.store.clone(),
+        counts: links.counts.clone(),
+        cache: links.cache.clone(),
+        hosts: links.hosts.current.clone(),
+        key: statement_key(config)?,
+        knows_bots: config.analytics.are_on,
+        room: links.room.clone(),
+        limiter: links.limiter.clone(),
+        clock: Arc::clone(&links.clock),
+    })
 }
 
 /// Look-ups of redirects. Has to be called on the main runtime.
@@ -94,6 +110,7 @@ pub(super) struct App {
     pub(super) links: Arc<LinkService>,
     pub(super) abuse: Arc<Abuse>,
     pub(super) accounts: Arc<Accounts>,
+    statements: Arc<Statements>,
     link_passwords: Arc<LinkPasswords>,
     lookups: Lookups,
     misses: MissLimiter,
@@ -209,6 +226,7 @@ impl App {
             memory_only,
             clock,
             accounts: Arc::new(accounts),
+            statements: Arc::new(statements(config, &links)?),
             links: Arc::new(links),
             link_passwords: Arc::new(link_passwords),
             abuse: Arc::new(abuse),
@@ -262,6 +280,7 @@ impl App {
             feeds,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
+            statements: Arc::clone(&self.statements),
             abuse: Arc::clone(&self.abuse),
             redirect: Arc::new(redirect),
             link_passwords: Arc::clone(&self.link_passwords),
@@ -313,6 +332,7 @@ impl App {
             live,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
+            statements: Arc::clone(&self.statements),
             abuse: Arc::clone(&self.abuse),
             health: Health::new(self.redis.clone()),
             account_mail: crate::mail::AccountMail::default(),

@@ -6,6 +6,7 @@ use crate::abuse::BlocklistError;
 use crate::accounts::{AccountError, HasherError, SecretError, WeakPassword};
 use crate::analytics::CountriesError;
 use crate::config::ConfigError;
+use crate::domain::io_reason;
 use crate::http_client::NoRootCertificates;
 use crate::mail::MailerError;
 use crate::server::bound_socket::BindError;
@@ -36,6 +37,12 @@ pub enum ServeError {
     /// The secret beside the database cannot be used.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// The key of statements beside the database cannot be read or created.
+    #[error("STATEMENT_KEY: {0}: {why}; let it be read and made, or set STATEMENT_KEY", why = io_reason(.1))]
+    StatementKeyFile(String, io::Error),
+    /// It is no key.
+    #[error("STATEMENT_KEY: {0} {1}")]
+    StatementKey(String, String),
     /// The file of more common passwords cannot be read.
     #[error("COMMON_PASSWORDS: {0}: {1}; let it be read, or unset it")]
     CommonPasswords(String, io::Error),

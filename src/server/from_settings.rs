@@ -1,5 +1,6 @@
 //! The parts that need nothing but the settings: files that are read, secrets, limits.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +12,11 @@ use crate::accounts::{CommonPasswords, Identities, Secrets, load_or_create_secre
 use crate::analytics::{Analytics, Countries};
 use crate::cache::CacheLimits;
 use crate::config::{BaseUrl, Config, DatabaseUrl};
-use crate::domain::{Clock, CurrentBlocklist};
+use crate::domain::{Clock, CurrentBlocklist, StatementKey};
 use crate::oidc::{AttemptKey, Provider, ProviderSettings};
 use crate::server::error::ServeError;
 use crate::shared_redis::RedisShards;
-use crate::store::{Store, companion_file};
+use crate::store::{Store, companion_file, load_or_create_companion};
 
 /// How long an unknown code is cached: a link that is made meanwhile is unknown for that long at most.
 const UNKNOWN_TTL: Duration = Duration::from_secs(5);
@@ -111,6 +112,23 @@ pub(super) fn secrets(config: &Config) -> Result<Secrets, ServeError> {
         current,
         previous: config.jwt_secret_previous.clone(),
     })
+}
+
+/// The key of the settings; with SQLite also the key beside the database, which is created if it is missing.
+pub(super) fn statement_key(config: &Config) -> Result<Option<StatementKey>, ServeError> {
+    let database = match (&config.statements.statement_key, &config.database) {
+        (Some(key), _) => return Ok(Some(key.clone())),
+        (None, DatabaseUrl::Sqlite(database)) => database,
+        (None, DatabaseUrl::Postgres(_)) => return Ok(None),
+    };
+    let path = companion_file(database, ".statement-key");
+    let shown = path.display().to_string();
+    let generate = || StatementKey::generate().map_err(io::Error::other);
+    let pem = load_or_create_companion(&path, "sign statements of this service", generate)
+        .map_err(|error| ServeError::StatementKeyFile(shown.clone(), error))?;
+    let key = StatementKey::parse(&String::from_utf8_lossy(&pem));
+    let key = key.map_err(|fault| ServeError::StatementKey(shown, fault))?;
+    Ok(Some(key))
 }
 
 /// The identity provider, if there is one.

@@ -3,7 +3,7 @@
 use super::StoreError;
 use super::sql::{Column, Row};
 use crate::domain::{
-    Aliases, DomainId, EmailAddress, GroupName, GroupRole, KeyName, LinkId, MaxClicks,
+    Aliases, DomainId, EmailAddress, GroupName, GroupRole, KeyName, LinkId, MaxClicks, Month,
     PasswordHash, PoolId, PrivateNote, RemovalId, RemovalStatus, Rules, Scope, ShortCode, Tags,
     TargetUrl, Timestamp, Title, TokenKey, UserId,
 };
@@ -32,6 +32,7 @@ columns! {
     KeyName: String, name => Some(KeyName::from_stored(name));
     LinkId: i64, number => LinkId::parse(number);
     MaxClicks: i64, number => MaxClicks::parse(number.unsigned_abs()).ok();
+    Month: String, text => Month::parse(&text).ok();
     PasswordHash: String, hash => Some(PasswordHash::from_stored(&hash));
     PoolId: i64, number => PoolId::parse(number);
     RemovalId: i64, number => Some(RemovalId(number));

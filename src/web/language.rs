@@ -43,6 +43,7 @@ macro_rules! folder {
                 include_str!(concat!("languages/", $tag, "/oidc.txt")),
                 include_str!(concat!("languages/", $tag, "/passkeys.txt")),
                 include_str!(concat!("languages/", $tag, "/rules.txt")),
+                include_str!(concat!("languages/", $tag, "/statements.txt")),
                 include_str!(concat!("languages/", $tag, "/tools.txt")),
                 include_str!(concat!("languages/", $tag, "/visitors.txt")),
             ],
@@ -51,7 +52,7 @@ macro_rules! folder {
 }
 
 /// The tag of each language, its own name, and its texts. English comes first: people whose languages are unknown get it.
-const FOLDERS: [(&str, &str, [&str; 16]); 7] = [
+const FOLDERS: [(&str, &str, [&str; 17]); 7] = [
     folder!("en", "English"),
     folder!("de", "Deutsch"),
     folder!("fr", "Français"),

@@ -23,6 +23,7 @@
 //! | `documents` | what an import and an export need of the API |
 //! | `import` | links of a file, previewed before they are created; all links as a file |
 //! | `shares`, `shared` | who may read the statistics of a link beside its owner; the page that they get |
+//! | `statements` | the ended months of a link, and a statement to read, to print and to keep |
 //! | `breakdowns`, `countries` | who followed links: cards with bars that narrow the page; countries by name |
 //! | `live`, `clicks`, `clicks_view`, `clicks_words`, `chart` | the count as it rises; clicks over time on a page: the range, numbers, a chart, a table |
 //!
@@ -96,6 +97,7 @@ mod sign_in_code;
 mod sign_in_passkey;
 mod sparkline;
 mod start;
+mod statements;
 mod status_tabs;
 mod tags;
 mod trash;

@@ -14,6 +14,7 @@ use crate::domain::rules::MAX_JSON;
 use crate::http::{Admission, BodyLimits, with_admission};
 use crate::links::{LinkService, LiveCounts};
 use crate::mail::{AccountMail, InvitationMail};
+use crate::statements::Statements;
 
 use super::admin::Health;
 use super::documents::LinkDocuments;
@@ -22,7 +23,7 @@ use super::{
     account, admin, all_links, assets, edit_link, email, error_pages, every_link, forgot, group,
     group_keys, group_members, groups, import, join, keys, links, live, new_link, oidc, one_link,
     passkeys, preview, qr_page, questions, report, rules, shared, shares, sharing, sign_in,
-    sign_in_code, sign_in_passkey, start, tags, trash, two_factors,
+    sign_in_code, sign_in_passkey, start, statements, tags, trash, two_factors,
 };
 
 /// The services that pages call.
@@ -32,6 +33,8 @@ pub struct WebState {
     pub accounts: Arc<Accounts>,
     /// Links of owners.
     pub links: Arc<LinkService>,
+    /// The clicks of months, signed.
+    pub statements: Arc<Statements>,
     /// Removals and reports.
     pub abuse: Arc<Abuse>,
     /// Counts as they rise.
@@ -152,7 +155,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .with_state(state)
 }
 
-/// The bin, and who reads the statistics of a link beside its owner.
+/// The bin, who reads the statistics of a link beside its owner, and its statements.
 fn bin_and_shares() -> Router<WebState> {
     Router::new()
         .route(
@@ -160,6 +163,11 @@ fn bin_and_shares() -> Router<WebState> {
             get(shares::show).post(shares::make),
         )
         .route("/app/links/{short_code}/shares/{id}/end", post(shares::end))
+        .route(
+            "/app/links/{short_code}/statement",
+            get(statements::download),
+        )
+        .route("/app/links/{short_code}/statements", get(statements::show))
         .route("/app/shared/{token}", get(shared::show))
         .route("/app/trash", get(trash::show))
         .route("/app/trash/restore", post(trash::restore))

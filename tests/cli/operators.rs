@@ -113,6 +113,7 @@ fn a_wrong_secret_is_named_and_not_shown() {
     let secret = "s3cret";
     for (variable, flag, value) in [
         ("JWT_SECRET", "--jwt-secret", "s3cret"),
+        ("STATEMENT_KEY", "--statement-key", "s3cret"),
         ("DATABASE_URL", "--database-url", "postgres://me:s3cret#@db"),
         ("DATABASE_URL", "--database-url", "postgers://me:s3cret@db"),
         (
@@ -330,8 +331,28 @@ fn the_short_help_has_the_commands_of_clients_and_five_settings() {
         words.collect::<Vec<_>>()
     };
     let of_clients = [
-        "register", "login", "logout", "whoami", "password", "keys", "groups", "shorten", "list",
-        "show", "edit", "stats", "events", "qr", "open", "export", "import", "pool", "tags", "mcp",
+        "register",
+        "login",
+        "logout",
+        "whoami",
+        "password",
+        "keys",
+        "groups",
+        "shorten",
+        "list",
+        "show",
+        "edit",
+        "stats",
+        "events",
+        "statement",
+        "verify",
+        "qr",
+        "open",
+        "export",
+        "import",
+        "pool",
+        "tags",
+        "mcp",
         "rm",
     ];
     assert_eq!(commands(&short), of_clients);
@@ -375,6 +396,8 @@ fn each_command_says_which_exit_codes_it_has() {
         ("config", "012"),
         ("list", "01235"),
         ("stats", "01245"),
+        ("statement", "012345"),
+        ("verify", "012"),
         ("register", "01235"),
         ("rm", "012345"),
         ("logout", "01235"),

@@ -1,76 +1,19 @@
 //! The time of day, set back and forth.
 
-use std::path::PathBuf;
-use std::process::Command;
-
-use tempfile::TempDir;
-
 use crate::faults::readers::Readers;
 use crate::faults::{redirects_go_on, under_load, warm_links};
-use crate::support::{App, Mode, Response, unique};
+use crate::support::{App, FakeClock, Mode, Response, unique};
 
 const PASSWORD: &str = "correct horse";
 
-/// A time of day that the service alone sees, by libfaketime.
-struct FakeClock {
-    folder: TempDir,
-}
-
-impl FakeClock {
-    fn right() -> Self {
-        let clock = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
-        clock.set("+0");
-        clock
-    }
-
-    /// Sets the clock by an offset from the real time, such as `-1h`.
-    fn set(&self, offset: &str) {
-        // Replaced in one step, as the service reads the file all the time.
-        let fresh = self.folder.path().join("fresh");
-        std::fs::write(&fresh, offset).unwrap();
-        std::fs::rename(fresh, self.file()).unwrap();
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("clock")
-    }
-
-    /// A service with this clock, and a further setting.
-    async fn app(&self, mode: Mode, setting: (&str, &str)) -> App {
-        let (library, file) = (libfaketime(), self.file().display().to_string());
-        let settings = [
-            ("LD_PRELOAD", library.as_str()),
-            ("FAKETIME_TIMESTAMP_FILE", file.as_str()),
-            ("FAKETIME_NO_CACHE", "1"),
-            // Durations are measured by the monotonic clock, which never jumps.
-            ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-            // One and a half hours.
-            ("JWT_TTL_SECONDS", "5400"),
-            setting,
-        ];
-        App::start_with(mode, &settings).await
-    }
-}
-
-/// The path of Debian's libfaketime for threads. The plain one sometimes shows a thread the real time while another
-/// thread reads the file: some hundred times in 400,000 reads by eight threads.
-fn libfaketime() -> String {
-    let found = Command::new("dpkg")
-        .args(["-L", "libfaketime"])
-        .output()
-        .unwrap();
-    let files = String::from_utf8(found.stdout).unwrap();
-    let library = files
-        .lines()
-        .find(|file| file.ends_with("/libfaketimeMT.so.1"));
-    library.expect("libfaketime is installed").to_owned()
-}
+/// One and a half hours.
+const LIFETIME: (&str, &str) = ("JWT_TTL_SECONDS", "5400");
 
 async fn set_back_and_forth(mode: Mode) {
     let clock = FakeClock::right();
-    let app = clock.app(mode, ("FLUSH_INTERVAL_MS", "20")).await;
+    let app = clock
+        .app(mode, &[LIFETIME, ("FLUSH_INTERVAL_MS", "20")])
+        .await;
     let codes = warm_links(&app).await;
     let (address, load) = under_load(&app, &codes).await;
     let readers = Readers::start(&address, &load.tally).await;
@@ -123,7 +66,9 @@ async fn is_refused(app: &App, token: &str) {
 #[tokio::test]
 async fn a_token_is_good_while_the_clock_is_between_its_beginning_and_its_end() {
     let clock = FakeClock::right();
-    let app = clock.app(Mode::Embedded, ("LIMIT_LOGIN", "0")).await;
+    let app = clock
+        .app(Mode::Embedded, &[LIFETIME, ("LIMIT_LOGIN", "0")])
+        .await;
     let token = app.register().await;
     for (offset, good) in [
         ("+1h", true),
@@ -149,7 +94,9 @@ async fn a_token_is_good_while_the_clock_is_between_its_beginning_and_its_end() 
 #[tokio::test]
 async fn a_new_log_in_works_after_the_clock_was_set_back() {
     let clock = FakeClock::right();
-    let app = clock.app(Mode::Embedded, ("LIMIT_LOGIN", "0")).await;
+    let app = clock
+        .app(Mode::Embedded, &[LIFETIME, ("LIMIT_LOGIN", "0")])
+        .await;
     let email = format!("{}@example.org", unique());
     let token = |response: &Response| response.json()["access_token"].as_str().unwrap().to_owned();
     clock.set("+1h");
@@ -168,7 +115,7 @@ async fn a_new_log_in_works_after_the_clock_was_set_back() {
 
 async fn limited(mode: Mode) {
     let clock = FakeClock::right();
-    let app = clock.app(mode, ("LIMIT_LOGIN", "4")).await;
+    let app = clock.app(mode, &[LIFETIME, ("LIMIT_LOGIN", "4")]).await;
     let email = format!("{}@example.org", unique());
     let tries = async || app.account("/auth/login", &email, PASSWORD).await;
     for offset in ["+0", "-1h", "+1h", "+2h", "-2h"] {

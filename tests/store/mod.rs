@@ -25,6 +25,7 @@ mod recorders;
 mod removals;
 mod replica;
 mod series;
+mod statements;
 mod tags;
 mod trash;
 

@@ -67,6 +67,7 @@ mod shares;
 mod shipped_nginx;
 mod shorten;
 mod slow_connect;
+pub(crate) mod statements;
 mod stats;
 mod tags;
 mod traces;

@@ -260,9 +260,31 @@ await step("a group is made, its links are shown, and the own links again", asyn
   await page.getByRole("button", { name: "My links" }).click();
   await page.locator(`a[href="/app/links/${code}"]`).first().waitFor();
 });
+// The moment at which the link was made, in a database that this test may change.
+const madeAt = async (moment) => {
+  const change = "import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); o = d.execute('SELECT created_at FROM links WHERE short_code = ?', sys.argv[2:3]).fetchone()[0]; d.execute('UPDATE links SET created_at = ? WHERE short_code = ?', (sys.argv[3], sys.argv[2])); d.commit(); print(o)";
+  const { stdout } = await promisify(execFile)("python3", ["-c", change, process.env.TEST_SQLITE_FILE, code, `${moment}`]);
+  return Number(stdout);
+};
+if (process.env.TEST_SQLITE_FILE) {
+  await step("a statement is found from the page of the link, read and saved", async () => {
+    const before = await madeAt(Date.UTC(2026, 8, 10) * 1000);
+    await page.goto(`${base}/app/links/${code}`);
+    await page.locator("summary[aria-label=More]").click();
+    await page.getByRole("link", { name: "Statements" }).click();
+    await page.getByRole("link", { name: "Statement of Oct 2026" }).click();
+    await page.getByRole("heading", { name: "Statement of Oct 2026" }).waitFor();
+    const { pathname, search } = new URL(page.url());
+    await look(page, [[`${pathname}${search}`, "statement"]]);
+    await page.goto(`${base}${pathname}${search}`);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download the statement" }).click()]);
+    assert.equal(JSON.parse(await readFile(await download.path(), "utf8")).month, "2026-10");
+    await madeAt(before);
+  });
+}
 await step("every page of an owner has no faults and fits every screen", async () => {
   const link = `/app/links/${code}`;
-  await look(page, [["/app", "links"], ["/app?tag=of-a-table", "tagged"], ["/app/all", "all"], ["/app/import", "import"], ["/app/tags", "tags"], ["/app/links/new", "new"], [link, "link"], [`${link}/edit`, "edit"], [`${link}/qr`, "qr"], [`${link}/shares`, "shares"], ["/app/groups", "groups"], [group, "group"], [`${link}?new=1`, "ready"], ["/app/account", "account"], ["/app/account/email", "another-address"]]);
+  await look(page, [["/app", "links"], ["/app?tag=of-a-table", "tagged"], ["/app/all", "all"], ["/app/import", "import"], ["/app/tags", "tags"], ["/app/links/new", "new"], [link, "link"], [`${link}/edit`, "edit"], [`${link}/qr`, "qr"], [`${link}/shares`, "shares"], [`${link}/statements`, "statements"], ["/app/groups", "groups"], [group, "group"], [`${link}?new=1`, "ready"], ["/app/account", "account"], ["/app/account/email", "another-address"]]);
 });
 await step("a session is ended by another one of its list", async () => {
   const other = await open(hosts, { userAgent: "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0" });

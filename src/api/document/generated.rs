@@ -59,6 +59,8 @@ use crate::http::{ErrorBody, json_line};
         crate::api::link_breakdown::link_breakdown,
         crate::api::export_series::export_series,
         crate::api::live::live,
+        crate::api::statement::statement,
+        crate::api::statement::keys,
         crate::api::qr::qr,
         crate::api::shares::make,
         crate::api::shares::list,

@@ -30,6 +30,7 @@ mod service_url;
 mod several;
 mod shorten;
 mod show;
+mod statement;
 mod stats;
 mod tags;
 mod target;
@@ -99,6 +100,15 @@ pub(super) enum Command {
     /// At each event, the sum of the clicks of a link is the number of its clicks that were counted by then; `--verify` compares the two.
     #[command(after_long_help = exit_codes!(0 1 2 3 5))]
     Events(events::EventsArgs),
+    /// Print the signed statement of one of your links, of a month that has ended.
+    ///
+    /// Save it with the keys of the service, from its address /.well-known/shunt-keys.json: `shunt verify` then checks it without the
+    /// service.
+    #[command(after_long_help = exit_codes!(0 1 2 3 4 5))]
+    Statement(statement::StatementArgs),
+    /// Check statements without the service and without a network.
+    #[command(after_long_help = exit_codes!(0 verify 2))]
+    Verify(statement::VerifyArgs),
     /// Draw the QR code of a link, or write it to a file; no login needed.
     #[command(after_long_help = exit_codes!(0 1 2 4 5))]
     Qr(qr::QrArgs),
@@ -151,6 +161,8 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         Command::Edit(args) => edit::edit(args),
         Command::Stats(args) => stats::stats(args),
         Command::Events(args) => events::events(args),
+        Command::Statement(args) => statement::statement(args),
+        Command::Verify(args) => statement::check(&args),
         Command::Qr(args) => qr::qr(args),
         Command::Open(args) => open::open(args),
         Command::Export(args) => export::export(args),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::iter;
 use std::ops::Range;
 
-use crate::domain::{Interval, LinkId};
+use crate::domain::{Interval, LinkId, Tally};
 use crate::shared_redis::Term;
 use crate::store::{CountSnapshot, FlushMark, FlushesSeen, SeriesSnapshot};
 
@@ -30,6 +30,19 @@ pub struct LinkSeries {
     pub points: BTreeMap<Interval, u64>,
     /// Those of known bots, which are among the points. They are noted some seconds later than the clicks, and for ever.
     pub bots: BTreeMap<Interval, u64>,
+}
+
+/// The clicks of each interval, and the clicks of known bots among them.
+#[must_use]
+pub fn tallies(
+    clicks: BTreeMap<Interval, u64>,
+    bots: &BTreeMap<Interval, u64>,
+) -> BTreeMap<Interval, Tally> {
+    let tally = |(at, clicks)| {
+        let bots = bots.get(&at).copied().unwrap_or_default().min(clicks);
+        (at, Tally { clicks, bots })
+    };
+    clicks.into_iter().map(tally).collect()
 }
 
 impl RedisSnapshot {

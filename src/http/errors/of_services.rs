@@ -13,6 +13,7 @@ use crate::links::LinkError;
 use crate::oidc::ProviderFault;
 use crate::qr::QrError;
 use crate::redirect::RedirectError;
+use crate::statements::StatementError;
 use crate::store::{FeedEnd, GroupError, StoreError};
 
 impl From<StoreError> for ApiError {
@@ -112,6 +113,27 @@ impl From<LinkError> for ApiError {
             LinkError::Hash(HashError::Failed(_)) | LinkError::NoCode(_) => {
                 Self::internal(&error.to_string())
             }
+        }
+    }
+}
+
+impl From<StatementError> for ApiError {
+    fn from(error: StatementError) -> Self {
+        match error {
+            StatementError::NotEnded(_) | StatementError::ManyZones(_) => {
+                Self::conflict(&error.to_string())
+            }
+            StatementError::BeforeLink(_) => Self::invalid(error.to_string()),
+            StatementError::NoKey => Self::new(StatusCode::NOT_IMPLEMENTED, error.to_string()),
+            StatementError::MonthsLeft(_) => {
+                let rest = "and later ones are not; send the same request again";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("{error}, {rest}"))
+                    .retry_after(RETRY_AFTER_FAILURE)
+            }
+            StatementError::TooMany(too_many) => too_many.into(),
+            StatementError::Count(error) => error.into(),
+            StatementError::Store(error) => error.into(),
+            StatementError::NotCanonical(_) => Self::internal(&error.to_string()),
         }
     }
 }

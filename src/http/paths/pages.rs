@@ -3,7 +3,7 @@
 use super::route::{APP, ASSETS, Class, PREVIEW, Route, route};
 
 /// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 82] = [
+pub const PAGES: [Route; 84] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -65,6 +65,8 @@ pub const PAGES: [Route; 82] = [
     route("/app/links/{short_code}/rules", Class::Bounded),
     route("/app/links/{short_code}/shares", Class::Bounded),
     route("/app/links/{short_code}/shares/{id}/end", Class::Bounded),
+    route("/app/links/{short_code}/statement", Class::Bounded),
+    route("/app/links/{short_code}/statements", Class::Bounded),
     route("/app/login", Class::Queued),
     route("/app/login/code", Class::Bounded),
     route("/app/login/passkey", Class::Bounded),

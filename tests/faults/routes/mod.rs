@@ -11,6 +11,7 @@ use shunt::http::paths::{COMPAT, PAGES, ROUTES};
 
 use crate::faults::nothing_is_in_memory_alone;
 use crate::faults::proxy::{Fault, Proxy};
+use crate::suite::statements;
 use crate::support::{App, Backend, Mode, Response, Server, eventually};
 
 mod bounds;
@@ -109,6 +110,7 @@ async fn every_route_is_answered_as_the_table_says_while_redis_postgres_or_both_
             "smtp://127.0.0.1:1?tls=none".to_owned(),
         ),
         ("MAIL_FROM".to_owned(), "links@example.org".to_owned()),
+        ("STATEMENT_KEY".to_owned(), statements::KEY.to_owned()),
     ]);
     let server = Server::start(&through_proxies).await;
     let app = App::of(backend, server);

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::requests::{
     Account, GRANT, PASSWORD, Requests, between, invited, removed, reported, shared,
 };
+use crate::suite::statements::old_link;
 use crate::suite::two_factors::passkeys::{add as add_passkey, signed as signed_by};
 use crate::suite::two_factors::{give_password, log_in, secured};
 use crate::suite::web::browser::{Browser, token};
@@ -206,6 +207,12 @@ async fn tags_and_bin(all: &mut Requests<'_>, owner: &mut Browser<'_>, token: &s
         &[],
     );
     all.page(owner, "GET /app/shared/{token}", &filled, &[]);
+    let old = old_link(app, token).await;
+    let old = [("short_code", old.as_str())];
+    all.page(owner, "GET /app/links/{short_code}/statements", &old, &[]);
+    let file = format!("/app/links/{}/statement?month=2026-10", old[0].1);
+    let file = owner.request(Method::GET, &file);
+    all.add("GET /app/links/{short_code}/statement", "", file);
     all.page(owner, "GET /app/trash", &[], &[]);
     let deleted = app.shorten(token, target).await;
     let code = [("short_code", deleted.as_str())];

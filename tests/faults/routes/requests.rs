@@ -4,6 +4,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::{groups, pages, rooms};
+use crate::suite::statements::old_link;
 use crate::suite::web::browser::Browser;
 use crate::support::{App, Response, unique};
 
@@ -332,6 +333,7 @@ async fn links(all: &mut Requests<'_>) {
     tags(all).await;
     bin(all, token).await;
     shares(all, token).await;
+    statements(all, token).await;
     let report = json!({ "short_code": code, "reason": "phishing" });
     let request = all.plain("POST /report", &[]).json(&report);
     all.add("POST /report", "", request);
@@ -376,6 +378,23 @@ async fn shares(all: &mut Requests<'_>, token: &str) {
     ] {
         all.api(token, route, &filled, "", &Value::Null);
     }
+}
+
+async fn statements(all: &mut Requests<'_>, token: &str) {
+    let route = "GET /urls/{short_code}/statement";
+    for note in ["", "a month that was issued before"] {
+        let code = old_link(all.app, token).await;
+        let request = all.plain(route, &[("short_code", &code)]);
+        let request = request.query(&[("month", "2026-10")]).bearer_auth(token);
+        if !note.is_empty() {
+            let issued = Response::of(request.try_clone().unwrap()).await;
+            assert_eq!(issued.status, 200, "{issued:?}");
+        }
+        all.add(route, note, request);
+    }
+    let route = "GET /.well-known/shunt-keys.json";
+    let request = all.plain(route, &[]);
+    all.add(route, "", request);
 }
 
 /// Shares the statistics of a link.

@@ -8,7 +8,7 @@ mod imports;
 mod tokens;
 
 /// Layers as `src/lib.rs` lists them.
-const LAYERS: [(&str, u8); 28] = [
+const LAYERS: [(&str, u8); 29] = [
     ("main", 9),
     ("cli", 9),
     ("server", 8),
@@ -20,6 +20,7 @@ const LAYERS: [(&str, u8); 28] = [
     ("links", 5),
     ("events", 5),
     ("accounts", 5),
+    ("statements", 5),
     ("abuse", 5),
     ("passwords", 4),
     ("clicks", 4),
@@ -228,6 +229,7 @@ fn services_know_no_http() {
         "qr",
         "redirect",
         "shared_redis",
+        "statements",
         "store",
         "wire",
     ];

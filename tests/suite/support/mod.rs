@@ -5,6 +5,7 @@ mod backend;
 pub(crate) mod caches;
 mod class_days;
 pub(crate) mod clicks;
+mod fake_clock;
 pub(crate) mod links;
 mod locks;
 mod mailed_link;
@@ -21,6 +22,7 @@ pub(crate) mod unprivileged;
 
 pub(crate) use app::{App, Response, with_app, with_app_and_settings};
 pub(crate) use backend::{Backend, Mode, admin_url, redis_url};
+pub(crate) use fake_clock::FakeClock;
 pub(crate) use locks::{locked, waiting_for};
 pub(crate) use pgbouncer::PgBouncer;
 pub(crate) use redis_cluster::{RedisCluster, has_all};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 79] = [
+const SETTINGS: [&str; 80] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -23,6 +23,7 @@ const SETTINGS: [&str; 79] = [
     "REDIS_SHARDS",
     "JWT_SECRET",
     "JWT_TTL_SECONDS",
+    "STATEMENT_KEY",
     "METRICS_BIND",
     "LOG_FORMAT",
     "RUST_LOG",
