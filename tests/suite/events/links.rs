@@ -30,7 +30,8 @@ both_modes! {
         assert_eq!(found[0]["clicks"], 0);
         assert_eq!(found[0]["domain"], json!(null));
         assert_eq!(found[1]["title"], "Second");
-        let moments: Vec<_> = found.iter().map(|event| event["at"].as_str().unwrap()).collect();
+        let moments = found.iter().map(|event| event["at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap());
+        let moments: Vec<_> = moments.collect();
         assert!(moments.is_sorted(), "{moments:?}");
     }
 
