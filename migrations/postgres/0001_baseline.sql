@@ -739,9 +739,9 @@ CREATE TABLE click_parts (
     clicks   bigint[]  NOT NULL,
     owners   bigint[]  NOT NULL,
     -- Packed classes of clicks that are in other parts, or counted otherwise. Such a part has no links, and the band -1; the band -2 until
-    -- its clicks are in the feeds of events.
+    -- its clicks are in the feeds of events, or -3 if no class was noted: then the part ends there.
     classes  bytea,
-    -- Of a part with the band -2, the owners of the links in `classes`, packed.
+    -- Of a part with the band -2 or -3, the owners of the links in `classes`, packed.
     link_owners bytea
 )
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
@@ -800,10 +800,11 @@ RETURNS void LANGUAGE sql AS $$
 $$;
 
 -- Inserts the classes of clicks as a part of its own. With owners, the clicks get into the feeds of events first.
-CREATE FUNCTION insert_classes(of_epoch text, of_flush bigint, of_interval integer, with_classes bytea, with_owners bytea)
+CREATE FUNCTION insert_classes(
+    of_epoch text, of_flush bigint, of_interval integer, with_classes bytea, with_owners bytea, are_noted boolean)
 RETURNS void LANGUAGE sql AS $$
     INSERT INTO click_parts (band, epoch, flush, interval, links, clicks, owners, classes, link_owners)
-    SELECT CASE WHEN with_owners IS NULL THEN -1 ELSE -2 END, of_epoch, of_flush, of_interval, '{}', '{}', '{}', with_classes, with_owners
+    SELECT CASE WHEN with_owners IS NULL THEN -1 WHEN are_noted THEN -2 ELSE -3 END, of_epoch, of_flush, of_interval, '{}', '{}', '{}', with_classes, with_owners
     WHERE with_classes IS NOT NULL;
 $$;
 
@@ -1302,7 +1303,7 @@ $$;
 CREATE FUNCTION write_flush(
     of_epoch text, of_term bigint, of_flush bigint, with_name text, begins_at bigint, ends_at bigint, most_flushes bigint,
     of_interval integer, bands bigint[], ends integer[], ids integer[], counts bigint[], owners_of bigint[], with_details bytea,
-    link_owners bytea)
+    link_owners bytea, are_noted boolean)
 RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     -- The row is locked first: another writer of the same links waits, and then finds them written.
@@ -1314,7 +1315,7 @@ BEGIN
     END IF;
     UPDATE data_sets SET flush = of_flush, up_to = ends_at, flush_name = with_name WHERE epoch = of_epoch;
     PERFORM insert_parts(of_epoch, of_flush, of_interval, bands, ends, ids, counts, owners_of);
-    PERFORM insert_classes(of_epoch, of_flush, of_interval, with_details, link_owners);
+    PERFORM insert_classes(of_epoch, of_flush, of_interval, with_details, link_owners, are_noted);
     -- An asynchronous commit is lost in a crash only together with all later ones. So the last part, whose commit is synchronous,
     -- makes all parts durable.
     IF ends_at < 9223372036854775807 THEN

@@ -652,7 +652,9 @@ VALUES ('', '', '', '', '', '', '', ''), ('', '', '', '', '', '', '', 'true'), (
 INSERT INTO click_recorders (recorder, last_batch, seen_at, counted, told)
 VALUES (-1, 0, 9223372036854775807, 9223372036854775807, NULL),
     -- Those with which links start, which are in the feeds of events with their link.
-    (-2, 0, 9223372036854775807, 9223372036854775807, 9223372036854775807);
+    (-2, 0, 9223372036854775807, 9223372036854775807, 9223372036854775807),
+    -- Those of which no class is kept, which wait for the feeds of events only.
+    (-3, 0, 9223372036854775807, 9223372036854775807, NULL);
 
 -- How many sums are added, in their order, of the classes that are summed together: classes of each recorder's batches up to one. First
 -- come the sums of links, then the sums of their owners. NULL if no classes are being summed.

@@ -32,7 +32,7 @@ const CURSOR: HeaderName = HeaderName::from_static("shunt-cursor");
 /// The header by which browsers go on after a connection broke.
 const LAST_EVENT_ID: &str = "last-event-id";
 
-const DEFAULT_LIMIT: usize = 1_000;
+const DEFAULT_LIMIT: u32 = 1_000;
 const MAX_LIMIT: u32 = 10_000;
 
 /// The longest that a request waits for events.
@@ -90,13 +90,7 @@ impl EventsQuery {
             })
         };
         let wait = number("wait", self.wait.as_deref(), 0, MAX_WAIT, 0)?;
-        let limit = number(
-            "limit",
-            self.limit.as_deref(),
-            1,
-            MAX_LIMIT,
-            DEFAULT_LIMIT as u32,
-        )?;
+        let limit = number("limit", self.limit.as_deref(), 1, MAX_LIMIT, DEFAULT_LIMIT)?;
         Ok(Asked {
             start,
             wait: Duration::from_secs(wait.into()),
@@ -233,7 +227,10 @@ fn stream(
                 if !may_listen() {
                     return None;
                 }
-                match reader.next(DEFAULT_LIMIT, Instant::now() + QUIET).await {
+                match reader
+                    .next(DEFAULT_LIMIT as usize, Instant::now() + QUIET)
+                    .await
+                {
                     Ok(page) => break page?,
                     // What cannot be read now is read a moment later.
                     Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,

@@ -144,8 +144,7 @@ impl App {
         limits: &CurrentLimits,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ServeError> {
-        let Databases { store, replica } = databases;
-        let memory_only = Arc::<MemoryOnly>::default();
+        let (Databases { store, replica }, memory_only) = (databases, Arc::<MemoryOnly>::default());
         let counts = Counts::new(
             store.clone(),
             Arc::clone(&memory_only),
@@ -254,7 +253,7 @@ impl App {
     }
 
     /// The feeds of events, until the shutdown.
-    pub(super) fn feeds(&self, shutdown: &Shutdown) -> Arc<Feeds> {
+    fn feeds(&self, shutdown: &Shutdown) -> Arc<Feeds> {
         let clock = Arc::clone(&self.clock);
         let ended = shutdown.draining_token();
         Arc::new(Feeds::new(self.store.clone(), clock, ended))
@@ -271,13 +270,12 @@ impl App {
         base_url: &BaseUrl,
         metrics: Exposition,
         live: Arc<LiveCounts>,
-        feeds: Arc<Feeds>,
         qr_logo: QrLogo,
         shutdown: &Shutdown,
     ) -> ApiState {
         ApiState {
             live,
-            feeds,
+            feeds: self.feeds(shutdown),
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
             statements: Arc::clone(&self.statements),

@@ -77,7 +77,6 @@ impl Running {
         tasks.spawn(granting.boxed());
 
         let live = app.live_counts(&shutdown);
-        let feeds = app.feeds(&shutdown);
         let site = Site::new(config, base_url, app.links.hosts.current.clone());
         let post = Post::start(&mut tasks, &app, config, &site, &shutdown)?;
         let mut state = app.api_state(
@@ -85,10 +84,10 @@ impl Running {
             base_url,
             metrics.clone(),
             Arc::clone(&live),
-            Arc::clone(&feeds),
             api::QrLogo(config.site.qr_logo.clone()),
             &shutdown,
         );
+        let feeds = Arc::clone(&state.feeds);
         state.account_mail = post.account_mail.clone();
         state.invitation_mail = post.invitation_mail.clone();
         let proxies = TrustedProxies(config.trusted_proxies.clone().into());

@@ -59,13 +59,6 @@ impl ClickDetails {
         self.of_links
     }
 
-    /// Whether something is known of any click.
-    #[must_use]
-    pub fn has_classes(&self) -> bool {
-        let unknown = ClickClass::unknown();
-        self.of_links.iter().any(|part| *part.class != unknown)
-    }
-
     /// The same clicks with the class of which nothing is known.
     #[must_use]
     pub fn without_classes(&self) -> Self {

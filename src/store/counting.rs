@@ -35,7 +35,7 @@ impl Connection<'_> {
         Box::pin(async move {
             let added = match &mut self.inner {
                 Inner::Postgres(session) => {
-                    postgres::insert_classes(session, details, None, interval).await
+                    postgres::insert_classes(session, details, interval).await
                 }
                 Inner::Sqlite(connection) => {
                     sqlite::insert_starting_classes(connection, details, interval).await

@@ -243,7 +243,7 @@ mod tests {
                 .iter()
                 .map(|part| format!("clicks {} {}", part.link.number(), part.clicks))
                 .collect();
-            assert_eq!(row.size, words.len() as i64);
+            assert_eq!(row.size, i64::try_from(words.len()).unwrap());
             told.push((row.first, words.join(", ")));
         }
         told.sort();

@@ -67,7 +67,7 @@ impl QueuedEvent {
 /// Whether anything waits: so that a moment without news costs one statement. Bound is the moment up to which ends are noted.
 pub(in crate::store) fn is_waiting(now: Timestamp) -> Query<'static> {
     let find = query_of_each(
-        "SELECT EXISTS (SELECT FROM event_queue) OR EXISTS (SELECT FROM click_parts WHERE band = -2) OR EXISTS (
+        "SELECT EXISTS (SELECT FROM event_queue) OR EXISTS (SELECT FROM click_parts WHERE band IN (-2, -3)) OR EXISTS (
              SELECT FROM links WHERE expires_at <= $1
              AND (expires_at, id) > (SELECT ended_at, ended_link FROM event_steps)) AS is_waiting",
         "WITH RECURSIVE recorders (id) AS (

@@ -3,9 +3,8 @@
 use async_trait::async_trait;
 
 use super::PostgresStore;
-use super::clicks::{columns, insert_classes};
+use super::clicks::{columns, insert_counted};
 use super::session::Session;
-use super::untold::packed_owners;
 use crate::domain::LinkId;
 use crate::store::rows::Tuples as _;
 use crate::store::rows::{self, signed};
@@ -37,10 +36,7 @@ impl ClickLimits for PostgresStore {
                 .collect();
             if is_new {
                 let granted = granted_of(batch, &granted);
-                let clicks: Vec<_> = granted.iter().map(LinkClicks::of_link).collect();
-                let details = batch.details.fitted_to(&clicks);
-                let owners = Some(packed_owners(&granted));
-                insert_classes(session, &details, owners, batch.interval).await?;
+                insert_counted(session, &batch.details, &granted, batch.interval).await?;
             }
             Ok(granted)
         };

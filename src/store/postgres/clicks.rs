@@ -107,7 +107,7 @@ impl Clicks for PostgresStore {
         let classes = complete(details, part);
         let written = self.pool.run(async |session| {
             sqlx::query_scalar(
-                "SELECT write_flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+                "SELECT write_flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
             )
             .bind(&flush.epoch)
             .bind(flush.term)
@@ -124,6 +124,7 @@ impl Clicks for PostgresStore {
             .bind(owners(part))
             .bind(&classes)
             .bind(packed_owners(part))
+            .bind(!details.is_empty())
             .fetch_one(session)
             .await
         });
@@ -260,7 +261,7 @@ impl PostgresStore {
             .run_with_priority(async |session| {
                 sqlx::query(
                     "WITH batch AS MATERIALIZED (SELECT is_new FROM is_new_batch($1, $2) AS is_new WHERE is_new),
-                     classes AS (SELECT insert_classes('', 0, $3, $8, $10) FROM batch)
+                     classes AS (SELECT insert_classes('', 0, $3, $8, $10, $11) FROM batch)
                      SELECT insert_parts('', 0, $3, $4, $5, $6, $7, $9), (SELECT count(*) FROM classes) FROM batch",
                 )
                 .bind(batch.recorder.cast_signed())
@@ -273,6 +274,7 @@ impl PostgresStore {
                 .bind(&classes)
                 .bind(owners(&batch.clicks))
                 .bind(packed_owners(&batch.clicks))
+                .bind(!batch.details.is_empty())
                 .execute(session)
                 .await
             })
@@ -297,18 +299,32 @@ pub(in crate::store) async fn count_clicks(
     Ok(())
 }
 
-/// Adds the classes of clicks of one interval that are counted in this transaction. With the owners of their links, packed, the clicks get
-/// into the feeds of events.
+/// Adds the classes of clicks of one interval that are counted in this transaction, and whose feeds of events have them already.
 pub(in crate::store) async fn insert_classes(
     session: &mut Session,
     details: &ClickDetails,
-    owners: Option<Vec<u8>>,
     interval: Interval,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("SELECT insert_classes('', 0, $1, $2, $3)")
+    sqlx::query("SELECT insert_classes('', 0, $1, $2, NULL, true)")
         .bind(interval.number())
         .bind(click_rows::packed(details))
-        .bind(owners)
+        .execute(session)
+        .await?;
+    Ok(())
+}
+
+/// The same for feeds of events, too.
+pub(super) async fn insert_counted(
+    session: &mut Session,
+    details: &ClickDetails,
+    clicks: &[LinkClicks],
+    interval: Interval,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("SELECT insert_classes('', 0, $1, $2, $3, $4)")
+        .bind(interval.number())
+        .bind(complete(details, clicks))
+        .bind(packed_owners(clicks))
+        .bind(!details.is_empty())
         .execute(session)
         .await?;
     Ok(())

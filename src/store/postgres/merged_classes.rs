@@ -70,13 +70,7 @@ pub(super) async fn merge_classes(
     if !raced.is_empty() {
         // They are merged with the next parts.
         for (interval, details) in merged.sums.take_out(&raced).details() {
-            insert_classes(
-                session,
-                &details,
-                None,
-                Interval::from_number(interval.into()),
-            )
-            .await?;
+            insert_classes(session, &details, Interval::from_number(interval.into())).await?;
         }
         merged
             .left

@@ -52,7 +52,7 @@ impl PostgresStore {
     /// Makes a step of the feeds; returns whether there may be more.
     pub(in crate::store) async fn tell(&self) -> Result<bool, StoreError> {
         let waits = query(
-            "SELECT EXISTS (SELECT FROM event_queue) OR EXISTS (SELECT FROM click_parts WHERE band = -2) AS waits",
+            "SELECT EXISTS (SELECT FROM event_queue) OR EXISTS (SELECT FROM click_parts WHERE band IN (-2, -3)) AS waits",
         );
         let waits = self.pool.row(waits).await?;
         if waits.map(|row| row.get("waits")).transpose()? != Some(true) {
@@ -105,7 +105,8 @@ async fn read_parts(
     waiting: &mut Waiting,
 ) -> Result<Parts, StoreError> {
     let find = query(
-        "SELECT ctid::text AS place, interval::bigint AS interval, classes, link_owners FROM click_parts WHERE band = -2 LIMIT $1",
+        "SELECT ctid::text AS place, band = -2 AS are_noted, interval::bigint AS interval, classes, link_owners FROM click_parts
+         WHERE band IN (-2, -3) LIMIT $1",
     );
     let found = connection.all(find.bind(PARTS_PER_STEP)).await?;
     waiting.is_drained = found.len() < PARTS_PER_STEP as usize;
@@ -118,7 +119,7 @@ async fn read_parts(
             ClickDetails::default()
         });
         read_owners(&owners, &details, &mut waiting.owners);
-        let places = if details.has_classes() {
+        let places = if row.get("are_noted")? {
             &mut parts.with_classes
         } else {
             &mut parts.without

@@ -153,12 +153,7 @@ impl SqliteStore {
             .map(|(link, clicks, _)| Ok((rows::link_id(*link)?, clicks.unsigned_abs())))
             .collect::<Result<_, StoreError>>()?;
         count_clicks(transaction, &counted, batch.interval).await?;
-        insert_classes(
-            transaction,
-            &batch.details.fitted_to(&counted),
-            batch.interval,
-        )
-        .await?;
+        insert_classes(transaction, &batch.details, &counted, batch.interval).await?;
         sqlx::query(
             "INSERT INTO click_grants (recorder, number, grants, granted_at) VALUES (?1, ?2, ?3, ?4)",
         )

@@ -127,8 +127,7 @@ impl Clicks for SqliteStore {
         }
         let clicks: Vec<_> = part.iter().map(LinkClicks::of_link).collect();
         count_clicks(&mut transaction, &clicks, flush.interval).await?;
-        let complete = details.fitted_to(&clicks);
-        insert_classes(&mut transaction, &complete, flush.interval).await?;
+        insert_classes(&mut transaction, details, &clicks, flush.interval).await?;
         transaction.commit().await?;
         Ok(true)
     }

@@ -45,69 +45,66 @@ pub(super) const COUNTED_AT_ONCE: i64 = -1;
 /// The recorder of the clicks with which links start: the feeds of events have them with the link.
 const STARTING: i64 = -2;
 
-/// A batch of a recorder of its own, whose batches are in the counts. It has no more than 100,000 of them, and large ones only while it
-/// has few: beyond, classes are dropped, and the batch stays only until its clicks are in the feeds of events. No number comes again while
-/// batches up to it are being removed.
+/// The recorder of clicks that are counted without the journal, and of which no class is kept: they wait for the feeds of events only.
+pub(super) const WITHOUT_CLASSES: i64 = -3;
+
+/// A batch of a recorder of its own, whose batches are in the counts. For classes it has no more than 100,000 of them, and large ones
+/// only while it has few. No number comes again while batches up to it are being removed.
 const NOTE: &str = "
     INSERT INTO click_journal (recorder, number, parked, interval, clicks, details)
-    SELECT ?4, newest + 1, 0, ?1, '{}', CASE WHEN has_room THEN ?2 ELSE ?3 END FROM (
-        SELECT newest, oldest IS NULL OR newest - oldest < CASE WHEN length(?2) > 65536 THEN 2000 ELSE 100000 END AS has_room FROM (
-            SELECT max(coalesce((SELECT max(number) FROM click_journal WHERE recorder = ?4), 0),
-                    coalesce((SELECT last_batch FROM click_details_cuts WHERE recorder = ?4), 0),
-                    coalesce((SELECT told FROM click_recorders WHERE recorder = ?4 AND told < 9223372036854775807), 0)) AS newest,
-                (SELECT min(number) FROM click_journal WHERE recorder = ?4) AS oldest
-        )
-    ) WHERE has_room OR ?3 IS NOT NULL
-    RETURNING details = ?2";
+    SELECT ?3, newest + 1, 0, ?1, '{}', ?2 FROM (
+        SELECT max(coalesce((SELECT max(number) FROM click_journal WHERE recorder = ?3), 0),
+                coalesce((SELECT last_batch FROM click_details_cuts WHERE recorder = ?3), 0),
+                coalesce((SELECT told FROM click_recorders WHERE recorder = ?3 AND told < 9223372036854775807), 0)) AS newest,
+            (SELECT min(number) FROM click_journal WHERE recorder = ?3) AS oldest
+    ) WHERE ?3 = -3 OR oldest IS NULL OR newest - oldest < CASE WHEN length(?2) > 65536 THEN 2000 ELSE 100000 END";
 
-/// Notes the classes of clicks that are counted in this transaction without the journal, to be summed later, and the clicks for the feeds
-/// of events: `details` have all of them.
+/// Notes clicks that are counted in this transaction without the journal: for the feeds of events, and their classes, if there are any,
+/// to be summed later.
 pub(in crate::store) async fn insert_classes(
     transaction: &mut SqliteConnection,
     details: &ClickDetails,
+    clicks: &[(LinkId, u64)],
     interval: Interval,
 ) -> Result<(), sqlx::Error> {
-    let without_classes = packed(&details.without_classes());
-    note(
-        transaction,
-        COUNTED_AT_ONCE,
-        details,
-        without_classes,
-        interval,
-    )
-    .await
+    let complete = details.fitted_to(clicks);
+    if !details.is_empty() && note(transaction, COUNTED_AT_ONCE, &complete, interval).await? {
+        return Ok(());
+    }
+    let complete = complete.without_classes();
+    note(transaction, WITHOUT_CLASSES, &complete, interval).await?;
+    Ok(())
 }
 
-/// The same for the clicks with which links start.
+/// Notes the classes of clicks with which links start.
 pub(in crate::store) async fn insert_starting_classes(
     transaction: &mut SqliteConnection,
     details: &ClickDetails,
     interval: Interval,
 ) -> Result<(), sqlx::Error> {
-    note(transaction, STARTING, details, None, interval).await
+    note(transaction, STARTING, details, interval).await?;
+    Ok(())
 }
 
+/// Returns whether there was room.
 async fn note(
     transaction: &mut SqliteConnection,
     recorder: i64,
     details: &ClickDetails,
-    without_classes: Option<Vec<u8>>,
     interval: Interval,
-) -> Result<(), sqlx::Error> {
+) -> Result<bool, sqlx::Error> {
     let Some(packed) = packed(details) else {
-        return Ok(());
+        return Ok(true);
     };
-    let noted: Option<bool> = sqlx::query_scalar(NOTE)
+    let noted = sqlx::query(NOTE)
         .bind(interval.number())
         .bind(packed)
-        .bind(without_classes)
         .bind(recorder)
-        .fetch_all(transaction)
-        .await?
-        .into_iter()
-        .next();
-    if noted != Some(true) {
+        .execute(transaction)
+        .await?;
+    let has_room = noted.rows_affected() > 0;
+    if !has_room {
         counter!(CLASSES_DROPPED).increment(1);
     }
-    Ok(())
+    Ok(has_room)
 }

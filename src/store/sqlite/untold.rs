@@ -6,7 +6,7 @@ use sqlx::Connection as _;
 
 use super::SqliteStore;
 use super::batch::from_json;
-use super::counted::COUNTED_AT_ONCE;
+use super::counted::{COUNTED_AT_ONCE, WITHOUT_CLASSES};
 use crate::domain::{Interval, Timestamp};
 use crate::store::connection::Connection;
 use crate::store::events::{ClicksRow, Step, Waiting, owners_of, write_marks, write_step};
@@ -32,7 +32,7 @@ struct Untold {
     waiting: Waiting,
     /// The newest batch of each recorder.
     marks: BTreeMap<i64, i64>,
-    /// Batches that stand for clicks only, none of which has a class.
+    /// Batches that wait for nothing else.
     without_classes: Vec<i64>,
 }
 
@@ -72,7 +72,7 @@ impl SqliteStore {
             let remove = query(
                 "DELETE FROM click_journal WHERE recorder = $1 AND number IN (SELECT value FROM json_each($2))",
             );
-            let remove = remove.bind(COUNTED_AT_ONCE).bind(&without_classes[..]);
+            let remove = remove.bind(WITHOUT_CLASSES).bind(&without_classes[..]);
             connection.execute(remove).await?;
         }
         transaction.commit().await?;
@@ -96,11 +96,9 @@ impl SqliteStore {
             untold.marks.insert(recorder, number);
             let clicks: String = row.get("clicks")?;
             let mut details = click_rows::details(row.get("details")?);
-            if recorder == COUNTED_AT_ONCE {
-                if !details.has_classes() {
-                    untold.without_classes.push(number);
-                }
-            } else {
+            if recorder == WITHOUT_CLASSES {
+                untold.without_classes.push(number);
+            } else if recorder != COUNTED_AT_ONCE {
                 let mut clicks = from_json(&clicks)?;
                 clicks.sort_unstable();
                 details = details.fitted_to(&clicks);

@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use serde_json::json;
+use shunt::domain::{Clock, SystemClock};
 
 use super::{events, events_in, found_at_last, read, sum, told};
 use crate::suite::abuse::{admin, id_of, remove, revoke};
@@ -69,7 +70,7 @@ both_modes! {
 
     async fn the_end_of_a_link_is_an_event_once(app) {
         let token = app.register().await;
-        let soon = (jiff::Timestamp::now() + jiff::SignedDuration::from_secs(1)).to_string();
+        let soon = SystemClock.now().after(std::time::Duration::from_secs(1)).to_string();
         let link = json!({"target_url": "https://example.org/", "custom_code": "short", "expires_at": soon});
         assert_eq!(make(app, &token, &link).await.status, 200);
         let link = json!({"target_url": "https://example.org/", "custom_code": "twice", "max_clicks": 2});
