@@ -209,11 +209,11 @@ impl App {
             clock: Arc::clone(&clock),
         };
         let lookups = lookups(config, &store, replica.as_ref());
-        let journal_deadlines = journal_deadlines(config, redis.is_some());
         let (countries, analytics) = analytics(config, redis.as_ref())?;
         let daily_keys = DailyKeys::new(redis.clone(), Arc::clone(&clock));
         let flusher = Flusher::new(redis.clone(), store.clone(), Arc::clone(&clock));
         Ok(Self {
+            journal_deadlines: journal_deadlines(config, redis.is_some()),
             pools: Pools::new(refusals, &lookups, Arc::clone(&clock)),
             grants: Grants::new(store.clicks.clone(), Arc::clone(&clock)),
             link_changes: Arc::new(LinkChanges::new(store.clone(), cache.clone())),
@@ -242,7 +242,6 @@ impl App {
             not_found: config.site.not_found(),
             blocklist: config.blocklist.clone(),
             database_max: config.database_max_mib,
-            journal_deadlines,
         })
     }
 

@@ -270,7 +270,7 @@ if (process.env.TEST_SQLITE_FILE) {
   await step("a statement is found from the page of the link, read and saved", async () => {
     const before = await madeAt(Date.UTC(2026, 8, 10) * 1000);
     await page.goto(`${base}/app/links/${code}`);
-    await page.locator("summary[aria-label=More]").click();
+    await page.locator(".link-head summary").click();
     await page.getByRole("link", { name: "Statements" }).click();
     await page.getByRole("link", { name: "Statement of Oct 2026" }).click();
     await page.getByRole("heading", { name: "Statement of Oct 2026" }).waitFor();
