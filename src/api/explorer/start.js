@@ -36,6 +36,7 @@ const reasons = {
   cursor: "must be the cursor of a page's Link header",
   code: "must be 1 to 64 of A-Z a-z 0-9 - _",
   links: "must be delete",
+  month: "must be a month, as 2026-10",
   short_code: "must be 1 to 64 of A-Z a-z 0-9 - _",
   target_url: "must be an absolute http:// or https:// URL with a host",
 };
