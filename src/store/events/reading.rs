@@ -282,36 +282,32 @@ impl Store {
         Ok(codes)
     }
 
-    /// Removes events that got their place before a moment, those of some steps at a time; returns how many rows are removed.
+    /// Removes events that got their place before a moment, those of the oldest steps at a time; returns how many rows are removed.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
         let pruned = self.engine.transaction(async |connection| {
             let oldest = query(
-                "SELECT DISTINCT step FROM (SELECT step, told_at FROM events ORDER BY step LIMIT $1) AS oldest WHERE told_at < $2",
+                "SELECT max(step) AS step FROM (SELECT step, told_at FROM events ORDER BY step LIMIT $1) AS oldest WHERE told_at < $2",
             );
-            let oldest = connection.all(oldest.bind(limit).bind(before)).await?;
-            let steps = oldest.iter().map(|row| row.get("step"));
-            let steps = steps.collect::<Result<Vec<i64>, StoreError>>()?;
-            if steps.is_empty() {
+            let oldest = connection.one(oldest.bind(limit).bind(before)).await?;
+            let Some(last): Option<i64> = oldest.get("step")? else {
                 return Ok(0);
-            }
+            };
             // What a reader missed who comes too late.
             let note = query(
                 "INSERT INTO events_pruned (owner_id, step, last_index)
-                 SELECT owner_id, step, max(first + size - 1) FROM events AS old
-                 WHERE step IN (SELECT CAST(value AS bigint) FROM json_each($1))
-                     AND step = (SELECT max(step) FROM events AS newer WHERE newer.owner_id = old.owner_id
-                         AND newer.step IN (SELECT CAST(value AS bigint) FROM json_each($1)))
-                 GROUP BY owner_id, step
+                 SELECT owner_id, step, last_index FROM (
+                     SELECT owner_id, step, first + size - 1 AS last_index,
+                         row_number() OVER (PARTITION BY owner_id ORDER BY step DESC, first DESC) AS place
+                     FROM events WHERE step <= $1) AS old
+                 WHERE place = 1
                  ON CONFLICT (owner_id) DO UPDATE SET step = excluded.step, last_index = excluded.last_index",
             );
-            connection.execute(note.bind(&steps[..])).await?;
-            let remove = query(
-                "DELETE FROM events WHERE step IN (SELECT CAST(value AS bigint) FROM json_each($1))",
-            );
-            let removed = connection.execute(remove.bind(&steps[..])).await?;
+            connection.execute(note.bind(last)).await?;
+            let remove = query("DELETE FROM events WHERE step <= $1");
+            let removed = connection.execute(remove.bind(last)).await?;
             // Histories that no kept event and no later history needs.
             let forget = query(
                 "DELETE FROM event_histories WHERE began < (

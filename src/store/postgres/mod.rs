@@ -40,6 +40,7 @@ pub struct PostgresStore {
     pub(super) seen: Seen,
     classes: RememberedClasses,
     class_parts_per_step: PartsPerStep,
+    told_parts_per_step: PartsPerStep,
 }
 
 impl PostgresStore {
@@ -63,6 +64,7 @@ impl PostgresStore {
             seen: Seen::default(),
             classes: RememberedClasses::default(),
             class_parts_per_step: PartsPerStep::default(),
+            told_parts_per_step: PartsPerStep::default(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! How many parts of classes are merged in one transaction.
+//! How many parts of classes are merged, or get into the feeds of events, in one transaction.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

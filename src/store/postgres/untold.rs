@@ -10,9 +10,6 @@ use crate::store::events::{ClicksRow, Step, Waiting, read_moved, write_marks, wr
 use crate::store::sql::{Turn, query};
 use crate::store::{ClickDetails, LinkClicks, StoreError};
 
-/// Parts of one step. A writer makes parts of up to 2,000 links.
-const PARTS_PER_STEP: u32 = 128;
-
 /// One snapshot shows all that a step is made of. The lock comes before the snapshot, so that it shows the steps before.
 const BEGIN: &str =
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; LOCK TABLE event_steps IN EXCLUSIVE MODE";
@@ -58,6 +55,7 @@ impl PostgresStore {
         if waits.map(|row| row.get("waits")).transpose()? != Some(true) {
             return Ok(false);
         }
+        let most = self.told_parts_per_step.get();
         let telling = self.pool.transaction_of(Turn::First, async |connection| {
             begin(connection).await?;
             let current = query(
@@ -69,7 +67,7 @@ impl PostgresStore {
             };
             let (history, now): (String, Timestamp) = (current.get("id")?, current.get("now")?);
             let mut waiting = Waiting::read_queue(connection).await?;
-            let parts = read_parts(connection, &mut waiting).await?;
+            let parts = read_parts(connection, &mut waiting, most).await?;
             waiting.count_moved(connection, now).await?;
             let are_more = !waiting.is_drained || waiting.is_full();
             let step = Step::of(waiting);
@@ -81,7 +79,9 @@ impl PostgresStore {
             mark_parts(connection, parts).await?;
             Ok(are_more)
         });
-        telling.await
+        let told = telling.await;
+        self.told_parts_per_step.note(most, told.is_ok());
+        told
     }
 }
 
@@ -103,13 +103,14 @@ struct Parts {
 async fn read_parts(
     connection: &mut Connection<'_>,
     waiting: &mut Waiting,
+    most: i64,
 ) -> Result<Parts, StoreError> {
     let find = query(
         "SELECT ctid::text AS place, band = -2 AS are_noted, interval::bigint AS interval, classes, link_owners FROM click_parts
          WHERE band IN (-2, -3) LIMIT $1",
     );
-    let found = connection.all(find.bind(PARTS_PER_STEP)).await?;
-    waiting.is_drained = found.len() < PARTS_PER_STEP as usize;
+    let found = connection.all(find.bind(most)).await?;
+    waiting.is_drained = (found.len() as u64) < most.unsigned_abs();
     let mut parts = Parts::default();
     for row in &found {
         let classes: Vec<u8> = row.get("classes")?;
