@@ -89,7 +89,16 @@ impl Feeds {
     /// # Errors
     /// [`StoreError`].
     pub async fn look(&self) -> Result<(), StoreError> {
-        while self.store.tell_events(self.clock.now()).await? {}
+        loop {
+            let are_more = self.store.tell_events(self.clock.now()).await?;
+            self.tell_readers().await?;
+            if !are_more {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn tell_readers(&self) -> Result<(), StoreError> {
         if self.news.receiver_count() == 0 {
             return Ok(());
         }
@@ -124,17 +133,34 @@ impl Feeds {
         }
     }
 
-    /// The events after a place, up to `limit` of them.
+    /// The events after a place, up to `limit` of them. Without events the page goes on from the newest place.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`FeedError::End`] if events after the place are not kept any more; [`FeedError::Store`].
     pub async fn read(
         &self,
         owner: Principal,
         after: EventPlace,
         limit: usize,
-    ) -> Result<EventPage, StoreError> {
-        self.store.events_after(owner, after, limit).await
+    ) -> Result<EventPage, FeedError> {
+        // Before the events: all that it has is read then.
+        let newest = self.store.newest_event().await?;
+        let mut from = after;
+        loop {
+            let page = self.store.events_after(owner, from, limit).await?;
+            if after != EventPlace::BEGIN && self.store.is_pruned_after(owner, after).await? {
+                return Err(FeedError::End(FeedEnd::Pruned));
+            }
+            if !page.events.is_empty() {
+                return Ok(page);
+            }
+            if page.next == from {
+                let next = newest.max(from);
+                return Ok(EventPage { next, ..page });
+            }
+            // Clicks of links that are gone.
+            from = page.next;
+        }
     }
 
     /// The cursor of a place.
@@ -179,21 +205,18 @@ impl Reader {
     /// The next events, up to `limit` of them; without events at the deadline. `None` if the service ends.
     ///
     /// # Errors
-    /// [`StoreError`]: the next call tries again.
+    /// [`FeedError::End`]; [`FeedError::Store`]: the next call tries again.
     pub async fn next(
         &mut self,
         limit: usize,
         deadline: Instant,
-    ) -> Result<Option<EventPage>, StoreError> {
+    ) -> Result<Option<EventPage>, FeedError> {
+        let mut is_over = false;
         loop {
             let page = self.feeds.read(self.owner, self.after, limit).await?;
-            let is_news = page.next > self.after;
             self.after = page.next;
-            if !page.events.is_empty() {
+            if !page.events.is_empty() || is_over {
                 return Ok(Some(page));
-            }
-            if is_news {
-                continue;
             }
             loop {
                 let changed = async {
@@ -203,11 +226,12 @@ impl Reader {
                     }
                 };
                 match timeout_at(deadline, changed).await {
-                    Err(_) => return Ok(Some(page)),
+                    // What happened just now is read at the end, too.
+                    Err(_) => is_over = true,
                     Ok(None) => return Ok(None),
                     Ok(Some(())) => {}
                 }
-                if self.has_news() {
+                if is_over || self.has_news() {
                     break;
                 }
             }

@@ -49,29 +49,27 @@ pub(in crate::store) struct ClicksRow {
 type Clicks = BTreeMap<Interval, Vec<DetailedClicks>>;
 
 impl Step {
-    /// Puts what waits in order: the events of each link as they happened, and its clicks before it is deleted or moved. Where not all
-    /// clicks are known, what happened from the first deletion or move on has to wait.
+    /// Puts what waits in order: the events of each link as they happened, and its clicks before it is deleted or moved. If not all clicks
+    /// are known, what happened to a link from its first deletion or move on has to wait.
     pub(in crate::store) fn of(waiting: Waiting) -> Self {
         let Waiting {
-            mut queue,
+            queue,
             clicks,
             mut owners,
             counts,
             is_drained,
         } = waiting;
-        if !is_drained {
-            let known = queue.iter().position(QueuedEvent::ends_clicks);
-            queue.truncate(known.unwrap_or(queue.len()));
-        }
         // Up to its first deletion or move, the clicks of a link are those of the owner at that time.
         let ending = queue.iter().rev().filter(|event| event.ends_clicks());
         owners.extend(ending.map(|event| (event.link, event.owner)));
         let mut before_end: HashMap<LinkId, Clicks> = HashMap::new();
-        let ends: HashSet<LinkId> = queue
-            .iter()
-            .filter(|event| event.ends_clicks())
-            .map(|event| event.link)
-            .collect();
+        let ends = queue.iter().filter(|event| event.ends_clicks());
+        let mut ends: HashSet<LinkId> = ends.map(|event| event.link).collect();
+        if !is_drained {
+            // Their clicks go on with the next step, of the same owner.
+            ends.clear();
+        }
+        let mut held = HashSet::new();
         let mut of_owners = BTreeMap::<UserId, Clicks>::new();
         for (interval, details) in clicks {
             for part in details.into_links() {
@@ -88,6 +86,12 @@ impl Step {
         }
         let mut step = Self::default();
         for event in queue {
+            if !is_drained && event.ends_clicks() {
+                held.insert(event.link);
+            }
+            if held.contains(&event.link) {
+                continue;
+            }
             step.numbers.push(event.number);
             if event.ends_clicks()
                 && let Some(clicks) = before_end.remove(&event.link)
@@ -104,6 +108,18 @@ impl Step {
             step.add_clicks(owner, clicks);
         }
         step
+    }
+
+    /// The accounts that are told something.
+    pub(super) fn owners(&self) -> Vec<i64> {
+        self.next.keys().map(|owner| owner.0).collect()
+    }
+
+    /// Leaves out what accounts would be told that are gone.
+    pub(super) fn retain(&mut self, present: &HashSet<i64>) {
+        self.of_links
+            .retain(|row| present.contains(&row.event.owner.0));
+        self.clicks.retain(|row| present.contains(&row.owner.0));
     }
 
     pub(in crate::store) fn is_empty(&self) -> bool {
@@ -282,18 +298,28 @@ mod tests {
     }
 
     #[test]
-    fn an_end_waits_until_all_clicks_before_it_are_known() {
+    fn an_end_waits_until_all_clicks_before_it_are_known_and_holds_up_no_other_link() {
         let queue = vec![
             event(1, EventType::Changed, 7),
-            event(2, EventType::Deleted, 7),
+            event(2, EventType::Moved, 7),
             event(3, EventType::Created, 8),
+            event(4, EventType::Changed, 7),
         ];
-        let step = Step::of(Waiting {
+        let mut waiting = Waiting {
             is_drained: false,
-            ..waiting(queue, vec![clicks(&[(7, 2)])])
-        });
-        assert_eq!(told(&step, ANA), ["link.changed 7 0", "clicks 7 2"]);
-        assert_eq!(step.numbers, [1]);
+            ..waiting(queue, vec![clicks(&[(7, 2), (8, 1)])])
+        };
+        // The database has the new owner already.
+        waiting.owners.insert(link(7), BEN);
+        let step = Step::of(waiting);
+        let of_ana = [
+            "link.changed 7 0",
+            "link.created 8 0",
+            "clicks 7 2, clicks 8 1",
+        ];
+        assert_eq!(told(&step, ANA), of_ana);
+        assert_eq!(told(&step, BEN), [""; 0]);
+        assert_eq!(step.numbers, [1, 3]);
     }
 
     #[test]

@@ -71,10 +71,17 @@ impl Store {
 /// Writes a step in a history of the database, without its clicks; returns its number.
 pub(in crate::store) async fn write_step(
     connection: &mut Connection<'_>,
-    step: &Step,
+    step: &mut Step,
     history: &str,
     now: Timestamp,
 ) -> Result<i64, StoreError> {
+    let find = query(
+        "SELECT id FROM users WHERE id IN (SELECT CAST(value AS bigint) FROM json_each($1))
+         AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = users.id)",
+    );
+    let found = connection.all(find.bind(&step.owners()[..])).await?;
+    let present = found.iter().map(|row| row.get("id"));
+    step.retain(&present.collect::<Result<_, StoreError>>()?);
     let next = query("UPDATE event_steps SET step = step + 1 RETURNING step");
     let number: i64 = connection.one(next).await?.get("step")?;
     let begin = query(

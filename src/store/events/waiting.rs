@@ -88,7 +88,7 @@ pub(in crate::store) fn is_waiting(now: Timestamp) -> Query<'static> {
 impl Waiting {
     /// Whether the queue may have more events.
     pub(in crate::store) fn is_full(&self) -> bool {
-        self.queue.len() == EVENTS_PER_STEP as usize
+        self.queue.len() >= EVENTS_PER_STEP as usize
     }
 
     /// Reads the queue.
@@ -104,6 +104,32 @@ impl Waiting {
         })
     }
 
+    /// Reads also what lies further back in the queue of links that have clicks: their owners, and that they were made, may be there.
+    pub(in crate::store) async fn read_of_clicked(
+        &mut self,
+        connection: &mut Connection<'_>,
+    ) -> Result<(), StoreError> {
+        let Some(last) = self.queue.last().filter(|_| self.is_full()) else {
+            return Ok(());
+        };
+        let of_links = self
+            .clicks
+            .iter()
+            .flat_map(|(_, details)| details.of_links());
+        let mut links: Vec<LinkId> = of_links.map(|part| part.link).collect();
+        links.dedup();
+        let find = query(
+            "SELECT * FROM event_queue WHERE number > $1 AND link_id IN (SELECT CAST(value AS bigint) FROM json_each($2)) ORDER BY number",
+        );
+        let found = connection
+            .all(find.bind(last.number).bind(&links[..]))
+            .await?;
+        for row in &found {
+            self.queue.push(QueuedEvent::read(row)?);
+        }
+        Ok(())
+    }
+
     /// Reads how many clicks the links have that are moved.
     pub(in crate::store) async fn count_moved(
         &mut self,
@@ -111,9 +137,10 @@ impl Waiting {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let moved = self.queue.iter().filter(|event| event.moved_to.is_some());
-        for event in moved {
-            let clicks = connection.written_clicks(event.link, now).await?;
-            self.counts.insert(event.link, clicks);
+        let links: Vec<LinkId> = moved.map(|event| event.link).collect();
+        // Otherwise they wait.
+        if self.is_drained && !links.is_empty() {
+            self.counts = connection.written_clicks_of(&links, now).await?;
         }
         Ok(())
     }
