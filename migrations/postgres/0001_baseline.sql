@@ -1475,6 +1475,7 @@ CREATE TABLE event_queue (
     moved_to   bigint
 )
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX event_queue_by_link ON event_queue (link_id);
 
 -- The feeds. A step gives the next places to all that waits; its number is its place among all steps. `first` counts the events of an
 -- account within a step. A row is one event of a link, or the clicks of one interval, packed as classes are, with an event for each link.
@@ -1500,7 +1501,7 @@ CREATE TABLE events (
 WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX events_by_step ON events (step, owner_id);
 -- Codes of links that are gone.
-CREATE INDEX events_of_deleted_links ON events (link_id) WHERE type = 'link.deleted';
+CREATE INDEX events_by_link ON events (owner_id, link_id) WHERE link_id IS NOT NULL;
 
 -- The newest step, and the link that expired last of those whose end is noted. Who makes a step locks the table.
 CREATE TABLE event_steps (

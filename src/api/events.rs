@@ -9,20 +9,21 @@ use axum::extract::State;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
 use futures_util::stream::{once, unfold};
 use serde::Deserialize;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use utoipa::IntoParams;
 
 use super::authentication::ListeningOwner;
 use super::base_address::BaseAddress;
 use crate::accounts::Accounts;
-use crate::events::{FeedStart, Feeds, Reader, event_body};
+use crate::events::{FeedError, FeedStart, Feeds, Reader, event_body};
 #[cfg(test)]
 use crate::http::documented::{
     ErrorBody, Limited, NeedsDatabase, NeedsReadKey, NeedsToken, TakesQuery,
 };
-use crate::http::{ApiError, ClientAddress, QueryOf, UNBUFFERED, Unending};
+use crate::http::{ApiError, ClientAddress, MayListen, QueryOf, UNBUFFERED, Unending};
 use crate::store::EventPage;
 use crate::wire::EventBody;
 
@@ -37,6 +38,9 @@ const MAX_LIMIT: u32 = 10_000;
 
 /// The longest that a request waits for events.
 const MAX_WAIT: u32 = 30;
+
+/// Browsers connect again after so many milliseconds.
+const RETRY: u32 = 3_000;
 
 /// After so long without events a comment is sent: a proxy closes a connection on which nothing comes.
 const QUIET: Duration = Duration::from_secs(15);
@@ -66,7 +70,7 @@ struct Asked {
 
 impl EventsQuery {
     fn parse(&self, last_event_id: Option<&HeaderValue>) -> Result<Asked, ApiError> {
-        let after = match last_event_id {
+        let after = match last_event_id.filter(|id| !id.is_empty()) {
             None => self.after.as_deref(),
             // Browsers keep the address and add the header.
             Some(id) => Some(id.to_str().unwrap_or_default()),
@@ -146,8 +150,8 @@ pub(super) async fn events(
     };
     let next = page.as_ref().map_or(place, |page| page.next);
     let cursor = feeds.cursor(next).await?.to_string();
-    let cursor =
-        HeaderValue::try_from(cursor).map_err(|error| ApiError::internal(&error.to_string()))?;
+    let header =
+        HeaderValue::try_from(&cursor).map_err(|error| ApiError::internal(&error.to_string()))?;
     let written = page.as_ref().map(|page| lines(page, &base_address));
     let mut response = match written {
         Some(lines) if !lines.is_empty() || asked.wait.is_zero() => {
@@ -156,8 +160,14 @@ pub(super) async fn events(
         _ => {
             let reader = feeds.reader(principal, next, client.as_str())?;
             let body = if is_stream {
-                let may_listen = move || accounts.has_time_left(&bearer);
-                stream(reader, base_address, may_listen)
+                let head = format!("retry: {RETRY}\nid: {cursor}\n\n");
+                let may_listen: MayListen = Box::new(move || {
+                    let (accounts, bearer) = (Arc::clone(&accounts), bearer.clone());
+                    Box::pin(async move {
+                        accounts.has_time_left(&bearer) && accounts.user(principal).await.is_ok()
+                    })
+                });
+                stream(head, reader, base_address, may_listen)
             } else {
                 waiting(reader, base_address, asked.wait, asked.limit)
             };
@@ -173,7 +183,7 @@ pub(super) async fn events(
     };
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CURSOR, cursor);
+    headers.insert(CURSOR, header);
     let (name, value) = UNBUFFERED;
     headers.insert(name, value);
     Ok(response)
@@ -182,8 +192,15 @@ pub(super) async fn events(
 /// Whether a client asks for server-sent events.
 fn wants_stream(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter();
-    let mut accepted = accepted.filter_map(|value| value.to_str().ok());
-    accepted.any(|value| value.contains("text/event-stream"))
+    let accepted = accepted.filter_map(|value| value.to_str().ok());
+    let mut ranges = accepted.flat_map(|value| value.split(','));
+    ranges.any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let is_stream = parts
+            .next()
+            .is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"));
+        is_stream && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
+    })
 }
 
 fn bodies<'a>(
@@ -215,41 +232,40 @@ fn waiting(mut reader: Reader, base_address: BaseAddress, wait: Duration, limit:
 }
 
 /// Server-sent events for as long as the client may listen.
-fn stream(
-    reader: Reader,
-    base_address: BaseAddress,
-    may_listen: impl Fn() -> bool + Send + 'static,
-) -> Body {
-    Body::from_stream(unfold(
+fn stream(head: String, reader: Reader, base_address: BaseAddress, may_listen: MayListen) -> Body {
+    let head = once(async { Ok::<_, Infallible>(Bytes::from(head)) });
+    let events = unfold(
         (reader, base_address, may_listen),
-        async |(mut reader, base_address, may_listen)| {
+        async |(mut reader, base_address, mut may_listen)| {
             let page = loop {
-                if !may_listen() {
-                    return None;
-                }
                 match reader
                     .next(DEFAULT_LIMIT as usize, Instant::now() + QUIET)
                     .await
                 {
                     Ok(page) => break page?,
+                    Err(FeedError::End(_)) => return None,
                     // What cannot be read now is read a moment later.
-                    Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,
+                    Err(_) => sleep(Duration::from_secs(1)).await,
                 }
             };
+            // Of a key that ended, nothing is read any more.
+            if page.events.is_empty() && !may_listen().await {
+                return None;
+            }
             let mut piece = Vec::new();
             for body in bodies(&page, &base_address) {
                 let head = format!("id: {}\nevent: {}\ndata: ", body.id, body.of);
                 piece.extend_from_slice(head.as_bytes());
+                // Writing to memory does not fail.
                 let _ = serde_json::to_writer(&mut piece, &body);
                 piece.extend_from_slice(b"\n\n");
             }
             if piece.is_empty() {
                 piece.extend_from_slice(b":\n\n");
             }
-            Some((
-                Ok::<_, Infallible>(Bytes::from(piece)),
-                (reader, base_address, may_listen),
-            ))
+            let piece = Ok::<_, Infallible>(Bytes::from(piece));
+            Some((piece, (reader, base_address, may_listen)))
         },
-    ))
+    );
+    Body::from_stream(head.chain(events))
 }

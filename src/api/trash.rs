@@ -19,7 +19,9 @@ use crate::http::documented::{
     CodeParameter, ErrorBody, Limited, NeedsDatabase, NeedsReadKey, NeedsToken, NeedsWriteKey,
     TakesQuery,
 };
-use crate::http::{ApiError, Json, PathCode, QueryOf, cursor, parse_cursor, with_clicks_as_of};
+use crate::http::{
+    ApiError, ClientAddress, Json, PathCode, QueryOf, cursor, parse_cursor, with_clicks_as_of,
+};
 use crate::links::LinkService;
 use crate::wire::{FullLinkBody, TrashedLinkBody};
 
@@ -116,7 +118,7 @@ pub(super) async fn list(
             example = json!({"detail": "This account has 1000 links, as many as an account may have"})),
         (status = 404, description = "No link in your bin has this code", body = ErrorBody,
             example = json!({"detail": "URL not found"})),
-        NeedsToken, NeedsWriteKey, NeedsDatabase,
+        NeedsToken, NeedsWriteKey, Limited, NeedsDatabase,
     ),
 )]
 pub(super) async fn restore(
@@ -124,10 +126,11 @@ pub(super) async fn restore(
     State(accounts): State<Arc<Accounts>>,
     State(base_address): State<BaseAddress>,
     TokenOwner(owner): TokenOwner,
+    client: ClientAddress,
     PathCode(code): PathCode,
 ) -> Result<Response, ApiError> {
     if let Some(code) = code
-        && let Some(restored) = links.restore(owner, &code).await?
+        && let Some(restored) = links.restore(owner, &code, client.as_str()).await?
     {
         let now = links.clock.now();
         return Ok(one_link(&restored, View::Full, now, &base_address));

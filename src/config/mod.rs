@@ -287,8 +287,9 @@ pub struct Config {
     #[arg(long, env = "LIMIT_CREATE", value_name = "N")]
     #[arg(default_value = "600", value_parser = number(0..=u32::MAX))]
     pub limit_create: u32,
-    /// What an address may add to the database per day (UTC), with all its accounts, by links that it creates or lets grow:
-    /// target, fallback, title, tags, note and aliases of each link, and 256 bytes. 0, or `LIMIT_CREATE` 0: no limit.
+    /// What an address may add to the database per day (UTC), with all its accounts, by links that it creates or changes:
+    /// target, fallback, title, tags, note and aliases of each link, and 256 bytes; 512 bytes for each change, which is an event. A link
+    /// is always paused and deleted. 0, or `LIMIT_CREATE` 0: no limit.
     ///
     /// 128 MiB are some 350,000 ordinary links, or 8,000 links of the greatest length. Each instance after the first may let a
     /// 64th more through.

@@ -1,7 +1,7 @@
 //! Feeds and their readers.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::{Clock, EventCursor, EventPlace, Principal};
 use crate::limits::{AtOnce, ClientShare, Full};
 use crate::store::{EventPage, FeedEnd, Store, StoreError};
-use crate::telemetry::metrics::{EVENT_READERS, GaugeGuard};
+use crate::telemetry::metrics::{EVENT_READERS, EVENTS_LAG, GaugeGuard};
 
 /// Readers that wait for news on an instance at most: each keeps a connection and some kilobytes.
 const MAX_READERS: usize = 4_096;
@@ -46,6 +46,8 @@ pub struct Feeds {
     clock: Arc<dyn Clock>,
     places: AtOnce,
     news: watch::Sender<Arc<News>>,
+    /// When all that had happened was in the feeds.
+    caught_up: Mutex<Instant>,
     ended: CancellationToken,
 }
 
@@ -80,6 +82,7 @@ impl Feeds {
             clock,
             places: AtOnce::new(MAX_READERS, ["events"; 2]),
             news: watch::Sender::default(),
+            caught_up: Mutex::new(Instant::now()),
             ended,
         }
     }
@@ -89,7 +92,29 @@ impl Feeds {
     /// # Errors
     /// [`StoreError`].
     pub async fn look(&self) -> Result<(), StoreError> {
-        while self.store.tell_events(self.clock.now()).await? {}
+        loop {
+            let told = self.store.tell_events(self.clock.now()).await;
+            self.note_lag(matches!(told, Ok(false)));
+            let are_more = told?;
+            self.tell_readers().await?;
+            if !are_more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn note_lag(&self, is_caught_up: bool) {
+        let mut caught_up = self
+            .caught_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if is_caught_up {
+            *caught_up = Instant::now();
+        }
+        metrics::gauge!(EVENTS_LAG).set(caught_up.elapsed().as_secs_f64());
+    }
+
+    async fn tell_readers(&self) -> Result<(), StoreError> {
         if self.news.receiver_count() == 0 {
             return Ok(());
         }
@@ -124,17 +149,34 @@ impl Feeds {
         }
     }
 
-    /// The events after a place, up to `limit` of them.
+    /// The events after a place, up to `limit` of them. Without events the page goes on from the newest place.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`FeedError::End`] if events after the place are not kept any more; [`FeedError::Store`].
     pub async fn read(
         &self,
         owner: Principal,
         after: EventPlace,
         limit: usize,
-    ) -> Result<EventPage, StoreError> {
-        self.store.events_after(owner, after, limit).await
+    ) -> Result<EventPage, FeedError> {
+        // Before the events: all that it has is read then.
+        let newest = self.store.newest_event().await?;
+        let mut from = after;
+        loop {
+            let page = self.store.events_after(owner, from, limit).await?;
+            if after != EventPlace::BEGIN && self.store.is_pruned_after(owner, after).await? {
+                return Err(FeedError::End(FeedEnd::Pruned));
+            }
+            if !page.events.is_empty() {
+                return Ok(page);
+            }
+            if page.next == from {
+                let next = newest.max(from);
+                return Ok(EventPage { next, ..page });
+            }
+            // Clicks of links that are gone.
+            from = page.next;
+        }
     }
 
     /// The cursor of a place.
@@ -179,21 +221,18 @@ impl Reader {
     /// The next events, up to `limit` of them; without events at the deadline. `None` if the service ends.
     ///
     /// # Errors
-    /// [`StoreError`]: the next call tries again.
+    /// [`FeedError::End`]; [`FeedError::Store`]: the next call tries again.
     pub async fn next(
         &mut self,
         limit: usize,
         deadline: Instant,
-    ) -> Result<Option<EventPage>, StoreError> {
+    ) -> Result<Option<EventPage>, FeedError> {
+        let mut is_over = false;
         loop {
             let page = self.feeds.read(self.owner, self.after, limit).await?;
-            let is_news = page.next > self.after;
             self.after = page.next;
-            if !page.events.is_empty() {
+            if !page.events.is_empty() || is_over {
                 return Ok(Some(page));
-            }
-            if is_news {
-                continue;
             }
             loop {
                 let changed = async {
@@ -203,11 +242,12 @@ impl Reader {
                     }
                 };
                 match timeout_at(deadline, changed).await {
-                    Err(_) => return Ok(Some(page)),
+                    // What happened just now is read at the end, too.
+                    Err(_) => is_over = true,
                     Ok(None) => return Ok(None),
                     Ok(Some(())) => {}
                 }
-                if self.has_news() {
+                if is_over || self.has_news() {
                     break;
                 }
             }

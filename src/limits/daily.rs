@@ -65,8 +65,11 @@ impl Limiter {
         if to_share == 0 {
             return Ok(());
         }
-        // While Redis is away, each process counts on its own.
         let Some(sum) = self.share(what, counter, to_share).await else {
+            // While Redis is away, each process counts on its own; it shares what it gathered as soon as Redis answers.
+            let mut sums = added.sums();
+            sums.shared -= to_share;
+            sums.gathered += to_share;
             return Ok(());
         };
         let is_over = {

@@ -12,6 +12,9 @@ use crate::domain::{Aliases, FieldEdit, Link, LinkEdit, LinkProperties, Principa
 use crate::limits::Daily;
 use crate::store::{Edited, EditedLink, ToCount};
 
+/// What an event of a change takes in the database for as long as it is kept, mostly.
+pub(super) const EVENT_BYTES: u64 = 512;
+
 /// How long an edit that is committed waits for an exact count.
 const COUNTED_WITHIN: Duration = Duration::from_secs(2);
 
@@ -81,17 +84,37 @@ impl LinkService {
         if let Some(aliases) = &edit.aliases {
             self.count_new_aliases(owner, code, aliases).await?;
         }
-        let bytes = edit.text_bytes();
+        // A link can always be paused.
+        let is_pause = *edit
+            == LinkEdit {
+                is_active: Some(false),
+                ..LinkEdit::default()
+            };
+        let bytes = if is_pause {
+            0
+        } else {
+            edit.text_bytes() + EVENT_BYTES
+        };
+        self.add_changed_bytes(address, bytes).await?;
+        let edited = self.edit_counted(owner, code, edit, expected).await;
+        if !matches!(edited, Ok(Some(_))) {
+            self.limiter.refund_today(Daily::LinkBytes, address, bytes);
+        }
+        edited
+    }
+
+    /// Counts what a change of links adds to the database.
+    pub(super) async fn add_changed_bytes(
+        &self,
+        address: &str,
+        bytes: u64,
+    ) -> Result<(), LinkError> {
         if bytes > 0 {
             self.limiter
                 .add_today(Daily::LinkBytes, address, bytes)
                 .await?;
         }
-        let edited = self.edit_counted(owner, code, edit, expected).await;
-        if bytes > 0 && !matches!(edited, Ok(Some(_))) {
-            self.limiter.refund_today(Daily::LinkBytes, address, bytes);
-        }
-        edited
+        Ok(())
     }
 
     /// Counts the codes that a link would get as links that are made: each is taken from everybody else for good.

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
+use super::edit::EVENT_BYTES;
 use super::{LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{DomainId, Principal, SearchTag};
@@ -154,9 +155,9 @@ impl LinkService {
         address: &str,
     ) -> Result<bool, LinkError> {
         let (began, mut changed) = (Instant::now(), 0_u64);
-        // What each link may grow by.
+        // What each link may grow by, and its event.
         let longer = new.map_or(0, |new| new.as_str().len());
-        let longer = longer.saturating_sub(old.as_str().len()) as u64;
+        let longer = longer.saturating_sub(old.as_str().len()) as u64 + EVENT_BYTES;
         loop {
             let step = Instant::now();
             let links = self.retag_step(owner, (old, new), longer, address).await?;
@@ -181,18 +182,20 @@ impl LinkService {
     async fn retag_step(
         &self,
         owner: Principal,
-        tags: (&SearchTag, Option<&SearchTag>),
+        (old, new): (&SearchTag, Option<&SearchTag>),
         longer: u64,
         address: &str,
     ) -> Result<u32, LinkError> {
         let _turn = self.searches.turn(owner.user).await?;
         let bytes = longer * u64::from(RETAGGED_IN_STEP);
-        if bytes > 0 {
+        if new.is_some_and(|new| new.as_str().len() > old.as_str().len()) {
             self.room.check()?;
-            let counted = self.limiter.add_today(Daily::LinkBytes, address, bytes);
-            counted.await?;
         }
-        let links = self.store.retag_some(owner, tags, self.clock.now()).await;
+        self.add_changed_bytes(address, bytes).await?;
+        let links = self
+            .store
+            .retag_some(owner, (old, new), self.clock.now())
+            .await;
         let unused = bytes - longer * u64::from(*links.as_ref().unwrap_or(&0));
         if unused > 0 {
             self.limiter.refund_today(Daily::LinkBytes, address, unused);

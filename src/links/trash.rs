@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::edit::EVENT_BYTES;
 use super::{CountedLink, LinkError, LinkService};
 use crate::clicks::counts::AsOf;
 use crate::domain::{Click, LinkId, Principal, ShortCode, Timestamp};
+use crate::limits::Daily;
 use crate::store::{Position, Restored, ToCount, TrashedLink};
 
 const DAY: Duration = Duration::from_hours(24);
@@ -106,20 +108,26 @@ impl LinkService {
     }
 
     /// Brings a link back from the bin of this owner, with its clicks, and announces the change: it is followed again by all of its
-    /// codes. `None` if there is no such link in the bin.
+    /// codes. `None` if there is no such link in the bin. The client at `address` may do so as often as it may change links.
     ///
     /// # Errors
-    /// [`LinkError::QuotaReached`], [`LinkError::Count`], [`LinkError::Store`].
+    /// [`LinkError::QuotaReached`], [`LinkError::TooMany`], [`LinkError::Count`], [`LinkError::Store`].
     pub async fn restore(
         &self,
         owner: Principal,
         code: &ShortCode,
+        address: &str,
     ) -> Result<Option<CountedLink>, LinkError> {
+        self.add_changed_bytes(address, EVENT_BYTES).await?;
         let max_links = self.limits.get().links_per_account;
         let ends_before = trash_ends_before(self.clock.now(), self.trash_days);
         let restored = self.store.restore_link(owner, code, ends_before, max_links);
         match restored.await? {
-            Restored::NotFound => Ok(None),
+            Restored::NotFound => {
+                let limiter = &self.limiter;
+                limiter.refund_today(Daily::LinkBytes, address, EVENT_BYTES);
+                Ok(None)
+            }
             Restored::QuotaReached => Err(LinkError::quota_reached(max_links)),
             Restored::Done(own_code, changes) => {
                 self.announce_all(&changes).await;

@@ -36,14 +36,6 @@ pub(super) fn count_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<CountSnapshot
     Ok(snapshot)
 }
 
-/// The clicks in a snapshot of one link.
-pub(super) fn clicks_of_one(rows: &[(i32, i64, i64)]) -> u64 {
-    let mut counts = rows.iter().filter(|(kind, ..)| *kind == COUNT_OF_LINK);
-    counts
-        .next()
-        .map_or(0, |(_, _, clicks)| clicks.unsigned_abs())
-}
-
 /// The same with the points of a link's series.
 pub(super) fn series_snapshot(rows: Vec<(i32, i64, i64)>) -> Result<SeriesSnapshot, StoreError> {
     let (points, rows): (Vec<_>, Vec<_>) = rows

@@ -1,11 +1,14 @@
 //! Counts clicks within a transaction that creates or edits links: each database does so in its own way.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::connection::{Connection, Inner, Response};
 use super::rows::signed;
 use super::sql::query_of_each;
-use super::{ClickDetails, DetailedClicks, NewLink, Outcome, StoreError, postgres, sqlite};
+use super::{
+    ClickDetails, DetailedClicks, NewLink, Outcome, StoreError, click_rows, postgres, sqlite,
+};
 use crate::domain::{ClickClass, Interval, LinkId, Timestamp};
 
 impl Connection<'_> {
@@ -45,14 +48,30 @@ impl Connection<'_> {
         })
     }
 
+    /// The clicks of links that the database has.
+    pub(super) fn written_clicks_of<'a>(
+        &'a mut self,
+        links: &'a [LinkId],
+        now: Timestamp,
+    ) -> Response<'a, HashMap<LinkId, u64>> {
+        Box::pin(async move {
+            let clicks = match &mut self.inner {
+                Inner::Postgres(session) => postgres::written_clicks(session, links).await,
+                Inner::Sqlite(connection) => sqlite::written_clicks(connection, links, now).await,
+            };
+            let clicks = clicks.map_err(|error| self.failed(error))?;
+            Ok(click_rows::count_snapshot(clicks)?
+                .clicks
+                .into_iter()
+                .collect())
+        })
+    }
+
     /// The clicks of a link that the database has.
     pub(super) fn written_clicks(&mut self, link: LinkId, now: Timestamp) -> Response<'_, u64> {
         Box::pin(async move {
-            let clicks = match &mut self.inner {
-                Inner::Postgres(session) => postgres::written_clicks(session, link).await,
-                Inner::Sqlite(connection) => sqlite::written_clicks(connection, link, now).await,
-            };
-            clicks.map_err(|error| self.failed(error))
+            let clicks = self.written_clicks_of(&[link], now).await?;
+            Ok(clicks.get(&link).copied().unwrap_or_default())
         })
     }
 }

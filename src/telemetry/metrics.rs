@@ -42,6 +42,8 @@ metrics! {
     gauge LIVE_LISTENERS = "shunt_live_listeners";
     /// Clients that wait for events.
     gauge EVENT_READERS = "shunt_event_readers";
+    /// How long ago all that had happened was in the feeds of events.
+    gauge EVENTS_LAG = "shunt_events_lag_seconds" Seconds;
     /// Links per call that creates many links.
     histogram BULK_LINKS = "shunt_bulk_links";
     /// Entries of the blocklist in force.

@@ -174,6 +174,7 @@ pub(super) async fn restore_every(
     links: &LinkService,
     signed_in: &SignedIn,
     form: &Form,
+    address: &str,
 ) -> Result<Response, ApiError> {
     let moment = |name| {
         let micros = form.get(name).parse().ok();
@@ -191,7 +192,7 @@ pub(super) async fn restore_every(
             .filter(|trashed| trashed.deleted_at >= since)
             .map(|trashed| trashed.counted.link.code)
             .collect();
-        let (number, failure) = restore(links, owner, &codes).await;
+        let (number, failure) = restore(links, owner, &codes, address).await;
         restored += number;
         match failure {
             Some(error) if restored == 0 => return Err(error.into()),

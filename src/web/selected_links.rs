@@ -127,10 +127,11 @@ pub(super) async fn restore(
     links: &LinkService,
     owner: Principal,
     codes: &[ShortCode],
+    address: &str,
 ) -> (u64, Option<LinkError>) {
     let (mut restored, mut failure) = (0, None);
     for codes in codes.chunks(AT_ONCE) {
-        let each = codes.iter().map(|code| links.restore(owner, code));
+        let each = codes.iter().map(|code| links.restore(owner, code, address));
         for outcome in join_all(each).await {
             match outcome {
                 Ok(link) => restored += u64::from(link.is_some()),

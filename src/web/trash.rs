@@ -18,7 +18,7 @@ use super::selected_links::{self, PARTLY, check_number};
 use super::session::SignedIn;
 use crate::domain::{LinkOrder, Title, Zone};
 use crate::http::paths::parse_placed_code;
-use crate::http::{ApiError, PathCode, QueryOf, cursor, parse_cursor};
+use crate::http::{ApiError, ClientAddress, PathCode, QueryOf, cursor, parse_cursor};
 use crate::links::{LinkService, Trashed};
 
 /// The parameters of the page; unknown parameters are ignored.
@@ -136,15 +136,18 @@ pub(super) async fn restore(
     State(links): State<Arc<LinkService>>,
     State(site): State<Site>,
     signed_in: SignedIn,
+    client: ClientAddress,
     form: Form,
 ) -> Result<Response, ApiError> {
     signed_in.check(&site, &form)?;
+    let address = client.as_str();
     if form.has("since") {
-        return restore_every(&links, &signed_in, &form).await;
+        return restore_every(&links, &signed_in, &form, address).await;
     }
     let codes: Vec<_> = form.all("code").filter_map(parse_placed_code).collect();
     check_number(codes.len())?;
-    let (restored, failure) = selected_links::restore(&links, signed_in.principal, &codes).await;
+    let owner = signed_in.principal;
+    let (restored, failure) = selected_links::restore(&links, owner, &codes, address).await;
     let done = match failure {
         Some(error) if restored == 0 => return Err(error.into()),
         Some(_) => PARTLY,

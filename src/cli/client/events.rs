@@ -47,7 +47,7 @@ struct Feed {
 
 /// Prints events, one JSON object a line, or compares their sums.
 pub(super) fn events(args: EventsArgs) -> Result<(), Failure> {
-    let wait = WAIT.min(args.service.timeout / 2).to_string();
+    let wait = WAIT.min(args.service.timeout / 2).max(1).to_string();
     let api = Api::new(args.service)?;
     let token = api.token()?;
     let mut feed = Feed {
@@ -116,7 +116,8 @@ impl Feed {
                     is_whole: true,
                 };
             }
-            sum.clicks += event.clicks.unwrap_or_default();
+            let clicks = event.clicks.unwrap_or_default();
+            sum.clicks = sum.clicks.saturating_add(clicks);
         }
         Ok(!lines.is_empty())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::{
     ClickClass, EventCursor, EventPlace, EventType, Interval, LinkId, Principal, ShortCode,
-    Timestamp,
+    Timestamp, UserId,
 };
 use crate::store::rows::link_id;
 use crate::store::sql::{Row, query};
@@ -13,6 +13,12 @@ use crate::store::{DetailedClicks, KnownClasses, Store, StoreError};
 
 /// Rows of one reading at most: each may have the clicks of many links.
 const MAX_ROWS: u32 = 200;
+
+/// Bytes of the classes of one reading, unless its first row has more: as events they take some forty times as much.
+const MAX_BYTES: u32 = 128 << 10;
+
+/// Steps whose accounts are told apart: nobody looked for longer.
+const MAX_STEPS: i64 = 300;
 
 /// Accounts with news that are told apart.
 const MAX_OWNERS: u32 = 10_000;
@@ -96,7 +102,7 @@ pub struct EventNews {
 }
 
 impl Store {
-    /// The newest place of all feeds, for a reader that begins now.
+    /// The newest place of all feeds: all that happens from now on is after it.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -122,6 +128,9 @@ impl Store {
         if step <= since {
             let owners = Some(Vec::new());
             return Ok(EventNews { step, owners });
+        }
+        if since == 0 || step - since > MAX_STEPS {
+            return Ok(EventNews { step, owners: None });
         }
         let find =
             query("SELECT DISTINCT owner_id FROM events WHERE step > $1 AND step <= $2 LIMIT $3");
@@ -151,13 +160,11 @@ impl Store {
         // The history that gave the cursor, and whether another one began at a step that the cursor has passed.
         let find = query(
             "SELECT (SELECT step FROM event_steps) AS newest,
-                 (SELECT min(began) FROM event_histories WHERE substr(id, 1, 8) = $2) AS began,
+                 (SELECT min(began) FROM event_histories WHERE substr(id, 1, 8) = $1) AS began,
                  (SELECT min(began) FROM event_histories
-                  WHERE began > (SELECT min(began) FROM event_histories WHERE substr(id, 1, 8) = $2)) AS ended,
-                 (SELECT step FROM events_pruned WHERE owner_id = $1) AS pruned_step,
-                 (SELECT last_index FROM events_pruned WHERE owner_id = $1) AS pruned_index",
+                  WHERE began > (SELECT min(began) FROM event_histories WHERE substr(id, 1, 8) = $1)) AS ended",
         );
-        let find = find.bind(owner.user).bind(cursor.history());
+        let find = find.bind(cursor.history());
         let found = self.engine.read_one(find).await?;
         let row = found.ok_or_else(|| StoreError::Unexpected("there is no feed".into()))?;
         let (newest, began): (i64, Option<i64>) = (row.get("newest")?, row.get("began")?);
@@ -168,13 +175,26 @@ impl Store {
         if !is_known {
             return Ok(Err(FeedEnd::WentBack));
         }
-        let pruned: Option<i64> = row.get("pruned_step")?;
-        let pruned_index: Option<i64> = row.get("pruned_index")?;
-        let pruned = pruned.zip(pruned_index);
-        if pruned.is_some_and(|pruned| pruned > (place.step, place.index)) {
+        if self.is_pruned_after(owner, place).await? {
             return Ok(Err(FeedEnd::Pruned));
         }
         Ok(Ok(place))
+    }
+
+    /// Whether events of an account after a place are not kept any more.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn is_pruned_after(
+        &self,
+        owner: Principal,
+        place: EventPlace,
+    ) -> Result<bool, StoreError> {
+        let find = query(
+            "SELECT 1 AS one FROM events_pruned WHERE owner_id = $1 AND (step, last_index) > ($2, $3)",
+        );
+        let find = find.bind(owner.user).bind(place.step).bind(place.index);
+        Ok(self.engine.read_one(find).await?.is_some())
     }
 
     /// The cursor of a place, in the history that it belongs to.
@@ -202,14 +222,19 @@ impl Store {
         limit: usize,
     ) -> Result<EventPage, StoreError> {
         let find = query(
-            "SELECT step, first, size, type, at, link_id, short_code, target_url, title, tags, clicks, interval, classes,
-                 (SELECT id FROM event_histories WHERE began <= events.step ORDER BY began DESC LIMIT 1) AS history
-             FROM events WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
-                 AND step >= $3 AND (step > $3 OR first + size - 1 > $4)
-             ORDER BY step, first LIMIT $5",
+            "SELECT *, (SELECT id FROM event_histories WHERE began <= found.step ORDER BY began DESC LIMIT 1) AS history
+             FROM (
+                 SELECT *, sum(coalesce(length(classes), 0)) OVER (ORDER BY step, first) - coalesce(length(classes), 0) AS bytes_before
+                 FROM (
+                     SELECT * FROM events
+                     WHERE owner_id = (SELECT user_id FROM account_keys WHERE user_id = $1 AND key = $2)
+                         AND step >= $3 AND (step > $3 OR first + size - 1 > $4)
+                     ORDER BY step, first LIMIT $5) AS next) AS found
+             WHERE bytes_before <= $6 ORDER BY step, first",
         );
         let find = find.bind(owner.user).bind(&owner.key);
-        let find = find.bind(after.step).bind(after.index).bind(MAX_ROWS);
+        let find = find.bind(after.step).bind(after.index);
+        let find = find.bind(MAX_ROWS).bind(MAX_BYTES);
         let rows = self.engine.read(find).await?;
         let mut known = KnownClasses::default();
         let mut read = Vec::new();
@@ -226,7 +251,7 @@ impl Store {
             next = row.place(row.places(after).start + room - 1);
             read.push((row, room));
         }
-        let codes = self.codes_of_clicks(&read).await?;
+        let codes = self.codes_of_clicks(owner.user, &read).await?;
         let mut events = Vec::new();
         for (row, room) in read {
             let places = row.places(after).take(room);
@@ -238,7 +263,11 @@ impl Store {
     }
 
     /// The codes of links with clicks.
-    async fn codes_of_clicks(&self, rows: &[(FeedRow, usize)]) -> Result<Codes, StoreError> {
+    async fn codes_of_clicks(
+        &self,
+        owner: UserId,
+        rows: &[(FeedRow, usize)],
+    ) -> Result<Codes, StoreError> {
         let mut links: Vec<LinkId> = Vec::new();
         for (row, _) in rows {
             links.extend(row.clicks.iter().map(|clicks| clicks[0].link));
@@ -263,19 +292,20 @@ impl Store {
         if links.is_empty() {
             return Ok(codes);
         }
-        // Clicks that came to the database after their link was deleted are in no count.
+        // Of links that are gone, from the owner's own feed. Clicks that came after a deletion are in no count.
         let find = query(
-            "SELECT link_id, short_code, step, first FROM events
-             WHERE type = 'link.deleted' AND link_id IN (SELECT CAST(value AS bigint) FROM json_each($1)) ORDER BY step, first",
+            "SELECT link_id, short_code, type, step, first FROM events
+             WHERE owner_id = $1 AND link_id IN (SELECT CAST(value AS bigint) FROM json_each($2)) ORDER BY step, first",
         );
-        for row in self.engine.read(find.bind(&links[..])).await? {
-            let until = EventPlace {
+        for row in self.engine.read(find.bind(owner).bind(&links[..])).await? {
+            let is_deleted = row.get::<String>("type")? == EventType::Deleted.as_str();
+            let place = EventPlace {
                 step: row.get("step")?,
                 index: row.get("first")?,
             };
             let code = Code {
                 code: row.get("short_code")?,
-                until: Some(until),
+                until: is_deleted.then_some(place),
             };
             codes.insert(row.get("link_id")?, code);
         }
@@ -303,19 +333,13 @@ impl Store {
                          row_number() OVER (PARTITION BY owner_id ORDER BY step DESC, first DESC) AS place
                      FROM events WHERE step <= $1) AS old
                  WHERE place = 1
-                 ON CONFLICT (owner_id) DO UPDATE SET step = excluded.step, last_index = excluded.last_index",
+                     AND EXISTS (SELECT 1 FROM users WHERE id = owner_id)
+                 ON CONFLICT (owner_id) DO UPDATE SET step = excluded.step, last_index = excluded.last_index
+                 WHERE (events_pruned.step, events_pruned.last_index) < (excluded.step, excluded.last_index)",
             );
             connection.execute(note.bind(last)).await?;
             let remove = query("DELETE FROM events WHERE step <= $1");
-            let removed = connection.execute(remove.bind(last)).await?;
-            // Histories that no kept event and no later history needs.
-            let forget = query(
-                "DELETE FROM event_histories WHERE began < (
-                     SELECT max(began) FROM event_histories
-                     WHERE began <= coalesce((SELECT min(step) FROM events), 0))",
-            );
-            connection.execute(forget).await?;
-            Ok::<_, StoreError>(removed)
+            connection.execute(remove.bind(last)).await
         });
         pruned.await
     }
@@ -372,7 +396,8 @@ impl FeedRow {
             of,
             target_url: row.get("target_url")?,
             title: row.get("title")?,
-            tags: serde_json::from_str(&tags).map_err(|_| invalid())?,
+            // A row may have been written by hand.
+            tags: serde_json::from_str(&tags).unwrap_or_default(),
             clicks: clicks.unsigned_abs(),
         };
         read.happened = Some((row.get("short_code")?, happened));
@@ -426,7 +451,9 @@ impl FeedRow {
         let known = clicks.iter().filter(|part| *part.class != unknown);
         Happened::Clicks {
             interval: self.interval,
-            clicks: clicks.iter().map(|part| part.clicks).sum(),
+            clicks: clicks
+                .iter()
+                .fold(0, |sum, part| part.clicks.saturating_add(sum)),
             classes: known
                 .map(|part| (Arc::clone(&part.class), part.clicks))
                 .collect(),

@@ -10,6 +10,9 @@ use crate::store::{ClickDetails, DetailedClicks};
 /// Links of a row of clicks at most.
 const LINKS_PER_ROW: usize = 1_000;
 
+/// Classes of a row of clicks, unless one link has more: a row is read whole.
+const CLASSES_PER_ROW: usize = 4_000;
+
 /// The most clicks that are packed: a sum that no click makes is cut.
 const MAX_CLICKS: u64 = i64::MAX.unsigned_abs();
 
@@ -49,29 +52,27 @@ pub(in crate::store) struct ClicksRow {
 type Clicks = BTreeMap<Interval, Vec<DetailedClicks>>;
 
 impl Step {
-    /// Puts what waits in order: the events of each link as they happened, and its clicks before it is deleted or moved. Where not all
-    /// clicks are known, what happened from the first deletion or move on has to wait.
+    /// Puts what waits in order: the events of each link as they happened, and its clicks before it is deleted or moved. If not all clicks
+    /// are known, what happened to a link from its first deletion or move on has to wait.
     pub(in crate::store) fn of(waiting: Waiting) -> Self {
         let Waiting {
-            mut queue,
+            queue,
             clicks,
             mut owners,
             counts,
             is_drained,
         } = waiting;
-        if !is_drained {
-            let known = queue.iter().position(QueuedEvent::ends_clicks);
-            queue.truncate(known.unwrap_or(queue.len()));
-        }
         // Up to its first deletion or move, the clicks of a link are those of the owner at that time.
         let ending = queue.iter().rev().filter(|event| event.ends_clicks());
         owners.extend(ending.map(|event| (event.link, event.owner)));
         let mut before_end: HashMap<LinkId, Clicks> = HashMap::new();
-        let ends: HashSet<LinkId> = queue
-            .iter()
-            .filter(|event| event.ends_clicks())
-            .map(|event| event.link)
-            .collect();
+        let ends = queue.iter().filter(|event| event.ends_clicks());
+        let mut ends: HashSet<LinkId> = ends.map(|event| event.link).collect();
+        if !is_drained {
+            // Their clicks go on with the next step, of the same owner.
+            ends.clear();
+        }
+        let mut held = HashSet::new();
         let mut of_owners = BTreeMap::<UserId, Clicks>::new();
         for (interval, details) in clicks {
             for part in details.into_links() {
@@ -88,6 +89,12 @@ impl Step {
         }
         let mut step = Self::default();
         for event in queue {
+            if !is_drained && event.ends_clicks() {
+                held.insert(event.link);
+            }
+            if held.contains(&event.link) {
+                continue;
+            }
             step.numbers.push(event.number);
             if event.ends_clicks()
                 && let Some(clicks) = before_end.remove(&event.link)
@@ -106,6 +113,18 @@ impl Step {
         step
     }
 
+    /// The accounts that are told something.
+    pub(super) fn owners(&self) -> Vec<i64> {
+        self.next.keys().map(|owner| owner.0).collect()
+    }
+
+    /// Leaves out what accounts would be told that are gone.
+    pub(super) fn retain(&mut self, present: &HashSet<i64>) {
+        self.of_links
+            .retain(|row| present.contains(&row.event.owner.0));
+        self.clicks.retain(|row| present.contains(&row.owner.0));
+    }
+
     pub(in crate::store) fn is_empty(&self) -> bool {
         self.of_links.is_empty() && self.clicks.is_empty()
     }
@@ -119,7 +138,7 @@ impl Step {
         for (interval, parts) in clicks {
             let parts = summed(parts);
             let of_links: Vec<_> = parts.chunk_by(|one, next| one.link == next.link).collect();
-            for row in of_links.chunks(LINKS_PER_ROW) {
+            for row in rows(&of_links) {
                 let size = row.len().try_into().unwrap_or(i64::MAX);
                 let details = ClickDetails::new(row.concat());
                 let first = self.place(owner, size);
@@ -140,6 +159,24 @@ impl Step {
         *next += size;
         first
     }
+}
+
+/// The clicks of links, for one row each time.
+fn rows<'a>(
+    of_links: &'a [&'a [DetailedClicks]],
+) -> impl Iterator<Item = &'a [&'a [DetailedClicks]]> {
+    let mut rest = of_links;
+    std::iter::from_fn(move || {
+        let mut classes = 0;
+        let fitting = rest.iter().take(LINKS_PER_ROW).take_while(|of_link| {
+            classes += of_link.len();
+            classes <= CLASSES_PER_ROW
+        });
+        let links = fitting.count().max(1).min(rest.len());
+        let (row, after) = rest.split_at(links);
+        rest = after;
+        (!row.is_empty()).then_some(row)
+    })
 }
 
 /// The clicks by rising link, each class of a link once.
@@ -282,18 +319,28 @@ mod tests {
     }
 
     #[test]
-    fn an_end_waits_until_all_clicks_before_it_are_known() {
+    fn an_end_waits_until_all_clicks_before_it_are_known_and_holds_up_no_other_link() {
         let queue = vec![
             event(1, EventType::Changed, 7),
-            event(2, EventType::Deleted, 7),
+            event(2, EventType::Moved, 7),
             event(3, EventType::Created, 8),
+            event(4, EventType::Changed, 7),
         ];
-        let step = Step::of(Waiting {
+        let mut waiting = Waiting {
             is_drained: false,
-            ..waiting(queue, vec![clicks(&[(7, 2)])])
-        });
-        assert_eq!(told(&step, ANA), ["link.changed 7 0", "clicks 7 2"]);
-        assert_eq!(step.numbers, [1]);
+            ..waiting(queue, vec![clicks(&[(7, 2), (8, 1)])])
+        };
+        // The database has the new owner already.
+        waiting.owners.insert(link(7), BEN);
+        let step = Step::of(waiting);
+        let of_ana = [
+            "link.changed 7 0",
+            "link.created 8 0",
+            "clicks 7 2, clicks 8 1",
+        ];
+        assert_eq!(told(&step, ANA), of_ana);
+        assert_eq!(told(&step, BEN), [""; 0]);
+        assert_eq!(step.numbers, [1, 3]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::store::{Store, StoreError};
 const ENDS_PER_STEP: u32 = 1_000;
 
 /// How long after its end a link is looked at: what a client changed just before may be committed late.
-const COMMITTED_AFTER: Duration = Duration::from_secs(2);
+const COMMITTED_AFTER: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Gives what happened its places in the feeds: up to some thousand events of links, and clicks of some hundred parts or batches.
@@ -24,13 +24,14 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn tell_events(&self, now: Timestamp) -> Result<bool, StoreError> {
-        let ends_before = now.before(COMMITTED_AFTER);
-        let waits = self.engine.read_one(super::is_waiting(ends_before)).await?;
-        let is_waiting = waits.map(|row| row.get("is_waiting")).transpose()?;
-        if is_waiting != Some(true) {
+        let look = super::is_waiting(now, COMMITTED_AFTER);
+        let Some(found) = self.engine.read_one(look).await? else {
+            return Ok(false);
+        };
+        if !found.get::<bool>("is_waiting")? {
             return Ok(false);
         }
-        let are_more_ends = self.note_ends(ends_before).await?;
+        let are_more_ends = self.note_ends(found.get("ends_before")?).await?;
         let are_more = match &self.engine {
             Engine::Postgres(store) => store.tell().await?,
             Engine::Sqlite(store) => store.tell().await?,
@@ -49,6 +50,8 @@ impl Store {
                      SELECT owner_id, id, 'link.ended', expires_at, short_code, target_url, title, tags FROM links
                      WHERE expires_at <= $1 AND (expires_at, id) > (SELECT ended_at, ended_link FROM event_steps)
                          AND alias_of IS NULL AND trashed_at = 0
+                         AND NOT EXISTS (SELECT 1 FROM link_limits WHERE link_id = id AND max_clicks <= clicks_before + granted)
+                         AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = owner_id)
                      ORDER BY expires_at, id LIMIT $2 RETURNING at, link_id",
                 );
                 let note = note.bind(before).bind(ENDS_PER_STEP);
@@ -71,10 +74,17 @@ impl Store {
 /// Writes a step in a history of the database, without its clicks; returns its number.
 pub(in crate::store) async fn write_step(
     connection: &mut Connection<'_>,
-    step: &Step,
+    step: &mut Step,
     history: &str,
     now: Timestamp,
 ) -> Result<i64, StoreError> {
+    let find = query(
+        "SELECT id FROM users WHERE id IN (SELECT CAST(value AS bigint) FROM json_each($1))
+         AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = users.id)",
+    );
+    let found = connection.all(find.bind(&step.owners()[..])).await?;
+    let present = found.iter().map(|row| row.get("id"));
+    step.retain(&present.collect::<Result<_, StoreError>>()?);
     let next = query("UPDATE event_steps SET step = step + 1 RETURNING step");
     let number: i64 = connection.one(next).await?.get("step")?;
     let begin = query(

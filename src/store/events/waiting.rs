@@ -1,6 +1,7 @@
 //! What waits for its place in the feeds.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::domain::{EventType, Interval, LinkId, Timestamp, UserId};
 use crate::store::connection::Connection;
@@ -64,12 +65,14 @@ impl QueuedEvent {
     }
 }
 
-/// Whether anything waits: so that a moment without news costs one statement. Bound is the moment up to which ends are noted.
-pub(in crate::store) fn is_waiting(now: Timestamp) -> Query<'static> {
+/// Whether anything waits, and up to which moment ends are noted, by the clock of the database: so that a moment without news costs one
+/// statement.
+pub(in crate::store) fn is_waiting(now: Timestamp, committed_after: Duration) -> Query<'static> {
     let find = query_of_each(
         "SELECT EXISTS (SELECT FROM event_queue) OR EXISTS (SELECT FROM click_parts WHERE band IN (-2, -3)) OR EXISTS (
-             SELECT FROM links WHERE expires_at <= $1
-             AND (expires_at, id) > (SELECT ended_at, ended_link FROM event_steps)) AS is_waiting",
+             SELECT FROM links WHERE expires_at <= moment.ends_before
+             AND (expires_at, id) > (SELECT ended_at, ended_link FROM event_steps)) AS is_waiting, moment.ends_before
+         FROM (SELECT least(now_micros(), $1) - $2::bigint AS ends_before) AS moment",
         "WITH RECURSIVE recorders (id) AS (
              SELECT min(recorder) FROM click_journal
              UNION ALL
@@ -79,16 +82,18 @@ pub(in crate::store) fn is_waiting(now: Timestamp) -> Query<'static> {
              SELECT 1 FROM recorders WHERE id IS NOT NULL
              AND (SELECT max(number) FROM click_journal WHERE recorder = id AND NOT parked)
                  > coalesce((SELECT told FROM click_recorders WHERE recorder = id), -1)) OR EXISTS (
-             SELECT 1 FROM links WHERE expires_at <= $1
-             AND (expires_at, id) > (SELECT ended_at, ended_link FROM event_steps)) AS is_waiting",
+             SELECT 1 FROM links WHERE expires_at <= moment.ends_before
+             AND (expires_at, id) > (SELECT ended_at, ended_link FROM event_steps)) AS is_waiting, moment.ends_before
+         FROM (SELECT $1 - $2 AS ends_before) AS moment",
     );
-    find.bind(now)
+    let committed_after = i64::try_from(committed_after.as_micros()).unwrap_or(i64::MAX);
+    find.bind(now).bind(committed_after)
 }
 
 impl Waiting {
     /// Whether the queue may have more events.
     pub(in crate::store) fn is_full(&self) -> bool {
-        self.queue.len() == EVENTS_PER_STEP as usize
+        self.queue.len() >= EVENTS_PER_STEP as usize
     }
 
     /// Reads the queue.
@@ -104,6 +109,32 @@ impl Waiting {
         })
     }
 
+    /// Reads also what lies further back in the queue of links that have clicks: their owners, and that they were made, may be there.
+    pub(in crate::store) async fn read_of_clicked(
+        &mut self,
+        connection: &mut Connection<'_>,
+    ) -> Result<(), StoreError> {
+        let Some(last) = self.queue.last().filter(|_| self.is_full()) else {
+            return Ok(());
+        };
+        let of_links = self
+            .clicks
+            .iter()
+            .flat_map(|(_, details)| details.of_links());
+        let mut links: Vec<LinkId> = of_links.map(|part| part.link).collect();
+        links.dedup();
+        let find = query(
+            "SELECT * FROM event_queue WHERE number > $1 AND link_id IN (SELECT CAST(value AS bigint) FROM json_each($2)) ORDER BY number",
+        );
+        let found = connection
+            .all(find.bind(last.number).bind(&links[..]))
+            .await?;
+        for row in &found {
+            self.queue.push(QueuedEvent::read(row)?);
+        }
+        Ok(())
+    }
+
     /// Reads how many clicks the links have that are moved.
     pub(in crate::store) async fn count_moved(
         &mut self,
@@ -111,9 +142,10 @@ impl Waiting {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let moved = self.queue.iter().filter(|event| event.moved_to.is_some());
-        for event in moved {
-            let clicks = connection.written_clicks(event.link, now).await?;
-            self.counts.insert(event.link, clicks);
+        let links: Vec<LinkId> = moved.map(|event| event.link).collect();
+        // Otherwise they wait.
+        if self.is_drained && !links.is_empty() {
+            self.counts = connection.written_clicks_of(&links, now).await?;
         }
         Ok(())
     }

@@ -330,22 +330,22 @@ pub(super) async fn insert_counted(
     Ok(())
 }
 
-/// The clicks of a link that the database has.
+/// The rows of the clicks of links that the database has.
 pub(in crate::store) async fn written_clicks(
     session: &mut Session,
-    link: LinkId,
-) -> Result<u64, sqlx::Error> {
+    links: &[LinkId],
+) -> Result<Vec<(i32, i64, i64)>, sqlx::Error> {
     let seen = FlushesSeen::NONE;
-    let found: Vec<(i32, i64, i64)> = sqlx::query(COUNTS)
-        .bind([link.number()])
+    let ids: Vec<i64> = links.iter().map(|link| link.number()).collect();
+    let found = sqlx::query(COUNTS)
+        .bind(ids)
         .bind(seen.epoch)
         .bind(seen.under_way)
         .bind(seen.newest)
         .bind(seen.term)
         .fetch_all(session)
-        .await?
-        .tuples()?;
-    Ok(click_rows::clicks_of_one(&found))
+        .await?;
+    found.tuples()
 }
 
 pub(super) fn columns(clicks: impl Iterator<Item = (LinkId, u64)>) -> (Vec<i64>, Vec<i64>) {

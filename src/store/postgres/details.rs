@@ -131,7 +131,7 @@ const BOTS_OF_DOMAIN: &str = bots_of!(
 impl Details for PostgresStore {
     async fn sum_details(&self, rows_per_day: u64) -> Result<bool, StoreError> {
         // Classes are summed once their clicks have places in the feeds of events.
-        while self.tell().await? {}
+        self.tell_some().await;
         let parts = self.class_parts_per_step.get();
         let merging = async |session: &mut Session| {
             merge_classes(session, &self.classes, rows_per_day, parts).await

@@ -78,7 +78,7 @@ impl PostgresStore {
     pub(super) async fn merge_step(&self, round: &mut MergeRound) -> Result<Compacted, StoreError> {
         if round.bands.is_none() {
             // A flush waits until earlier ones have no parts.
-            while self.tell().await? {}
+            self.tell_some().await;
             round.bands = Some(self.pool.run(bands_with_parts).await?.into());
         }
         let left = round.bands.get_or_insert_default();

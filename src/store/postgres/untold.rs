@@ -10,13 +10,17 @@ use crate::store::events::{ClicksRow, Step, Waiting, read_moved, write_marks, wr
 use crate::store::sql::{Turn, query};
 use crate::store::{ClickDetails, LinkClicks, StoreError};
 
+/// Steps before each round of merges: they are made by a job, too.
+const STEPS_PER_MERGE: u32 = 4;
+
 /// One snapshot shows all that a step is made of. The lock comes before the snapshot, so that it shows the steps before.
 const BEGIN: &str =
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; LOCK TABLE event_steps IN EXCLUSIVE MODE";
 
-/// The owners of links in their order, packed: each owner with the number of its links in a row.
+/// The owners of links with clicks in their order, packed: each owner with the number of its links in a row.
 pub(super) fn packed_owners(clicks: &[LinkClicks]) -> Vec<u8> {
     let mut packed = Vec::new();
+    let clicks: Vec<_> = clicks.iter().filter(|of_link| of_link.clicks > 0).collect();
     for of_owner in clicks.chunk_by(|one, next| one.owner == next.owner) {
         put_number(&mut packed, of_owner[0].owner.0.unsigned_abs());
         put_number(&mut packed, of_owner.len() as u64);
@@ -46,6 +50,20 @@ fn read_owners(packed: &[u8], details: &ClickDetails, owners: &mut HashMap<LinkI
 }
 
 impl PostgresStore {
+    /// Makes some steps of the feeds before clicks are merged. What fails, or is left, is no fault of the merge.
+    pub(super) async fn tell_some(&self) {
+        for _ in 0..STEPS_PER_MERGE {
+            match self.tell().await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::debug!(%error, "the feeds of events are written later");
+                    return;
+                }
+            }
+        }
+    }
+
     /// Makes a step of the feeds; returns whether there may be more.
     pub(in crate::store) async fn tell(&self) -> Result<bool, StoreError> {
         let waits = query(
@@ -68,11 +86,12 @@ impl PostgresStore {
             let (history, now): (String, Timestamp) = (current.get("id")?, current.get("now")?);
             let mut waiting = Waiting::read_queue(connection).await?;
             let parts = read_parts(connection, &mut waiting, most).await?;
+            waiting.read_of_clicked(connection).await?;
             waiting.count_moved(connection, now).await?;
             let are_more = !waiting.is_drained || waiting.is_full();
-            let step = Step::of(waiting);
+            let mut step = Step::of(waiting);
             if !step.is_empty() {
-                let number = write_step(connection, &step, &history, now).await?;
+                let number = write_step(connection, &mut step, &history, now).await?;
                 insert_clicks(connection, number, now, &step.clicks).await?;
             }
             write_marks(connection, &step).await?;

@@ -239,22 +239,22 @@ impl Clicks for SqliteStore {
     }
 }
 
-/// The clicks of a link that the database has.
+/// The rows of the clicks of links that the database has.
 pub(in crate::store) async fn written_clicks(
     connection: &mut SqliteConnection,
-    link: LinkId,
+    links: &[LinkId],
     now: Timestamp,
-) -> Result<u64, sqlx::Error> {
+) -> Result<Vec<(i32, i64, i64)>, sqlx::Error> {
     let seen = FlushesSeen::NONE;
-    let found: Vec<(i32, i64, i64)> = sqlx::query(COUNTS)
-        .bind(serde_json::json!([link.number()]).to_string())
+    let ids: Vec<i64> = links.iter().map(|link| link.number()).collect();
+    let found = sqlx::query(COUNTS)
+        .bind(serde_json::json!(ids).to_string())
         .bind(seen.epoch)
         .bind(serde_json::json!(seen.under_way).to_string())
         .bind(seen.newest)
         .bind(seen.term)
         .bind(now.micros())
         .fetch_all(connection)
-        .await?
-        .tuples()?;
-    Ok(click_rows::clicks_of_one(&found))
+        .await?;
+    found.tuples()
 }

@@ -47,7 +47,7 @@ impl SqliteStore {
             without_classes,
         } = self.untold(now).await?;
         let are_more = !waiting.is_drained || waiting.is_full();
-        let step = Step::of(waiting);
+        let mut step = Step::of(waiting);
         if step.is_empty() && marks.is_empty() {
             return Ok(false);
         }
@@ -55,7 +55,7 @@ impl SqliteStore {
         let mut transaction = writer.begin_immediate().await?;
         let mut connection = Connection::of_sqlite(&mut transaction);
         if !step.is_empty() {
-            let number = write_step(&mut connection, &step, &self.history, now).await?;
+            let number = write_step(&mut connection, &mut step, &self.history, now).await?;
             insert_clicks(&mut connection, number, now, &step.clicks).await?;
         }
         write_marks(&mut connection, &step).await?;
@@ -112,6 +112,7 @@ impl SqliteStore {
         if !links.is_empty() {
             untold.waiting.owners = owners_of(&mut connection, &links).await?;
         }
+        untold.waiting.read_of_clicked(&mut connection).await?;
         untold.waiting.count_moved(&mut connection, now).await?;
         snapshot.rollback().await?;
         Ok(untold)

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{events_in, found_at_last, read, sum, told};
 use crate::suite::managed::make;
-use crate::support::{App, both_modes, eventually};
+use crate::support::{App, both_modes};
 
 /// All events, once the clicks of a link are in them.
 async fn with_clicks(app: &App, token: &str, code: &str, clicks: u64) -> Vec<Value> {
@@ -113,13 +113,54 @@ async fn clicks_without_classes_are_in_the_feed(app: &mut App) {
             .all(|event| event["classes"] == json!([])),
         "{found:#?}"
     );
-    eventually("the breakdown knows nothing", async || {
-        let breakdown = app
-            .get_as(&token, &format!("/urls/{code}/stats/breakdown?by=browser"))
-            .await;
-        breakdown.status == 200
-    })
-    .await;
+}
+
+mod without_a_bin {
+    use reqwest::Method;
+    use serde_json::json;
+
+    use super::{events_in, found_at_last, read, sum, told};
+    use crate::suite::managed::send;
+    use crate::support::{App, both_modes, eventually};
+
+    /// More than one step takes from the queue.
+    const MANY: usize = 2_500;
+
+    /// Makes that many links, a thousand at a time.
+    async fn make_many(app: &App, token: &str, name: &str) {
+        for first in [0, 1_000, 2_000] {
+            let links: Vec<_> = (first..MANY.min(first + 1_000))
+                .map(|number| json!({"target_url": "https://example.org/", "custom_code": format!("{name}-{number}")}))
+                .collect();
+            let made = send(app, Method::POST, token, "/urls/bulk", &json!(links)).await;
+            assert_eq!(made.status, 200, "{}", made.text);
+        }
+    }
+
+    both_modes! {
+        with &[("TRASH_DAYS", "0")];
+
+        async fn clicks_are_told_between_the_making_and_the_deletion_of_a_link_behind_thousands_of_events(app) {
+            let (busy, token) = (app.register().await, app.register().await);
+            make_many(app, &busy, "before").await;
+            let code = app.shorten(&token, "https://example.org/").await;
+            for _ in 0..3 {
+                assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+            }
+            app.written_back(&code, 3).await;
+            make_many(app, &busy, "behind").await;
+            assert_eq!(app.delete(&token, &code).await.status, 204);
+            eventually("the link is gone", async || app.visit(&format!("/{code}")).await.status == 404).await;
+            let found = found_at_last(async || {
+                let found = events_in(&read(app, &token, "").await);
+                found.iter().any(|event| event["type"] == "link.deleted").then_some(found)
+            }).await;
+            let told = told(&found);
+            assert_eq!(told.first().unwrap(), &format!("link.created {code}"));
+            assert_eq!(told.last().unwrap(), &format!("link.deleted {code}"));
+            assert_eq!(sum(&found, &code), 3);
+        }
+    }
 }
 
 mod without_analytics {

@@ -83,6 +83,12 @@ both_modes! {
             let ended = found.iter().filter(|event| event["type"] == "link.ended").count();
             (ended == 2 && sum(&found, "twice") == 2).then_some(found)
         }).await;
+        // All that happened before this has its place then.
+        make_link(app, &token, "later").await;
+        let found = found_at_last(async || {
+            let found = events_in(&read(app, &token, &format!("limit={}", found.len() + 1)).await);
+            told(&found).contains(&"link.created later".to_owned()).then_some(found)
+        }).await;
         let told = told(&found);
         for code in ["short", "twice"] {
             let ends = told.iter().filter(|word| **word == format!("link.ended {code}"));

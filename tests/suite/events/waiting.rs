@@ -2,9 +2,10 @@
 
 use futures_util::future::join_all;
 use reqwest::{Method, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{events, events_in, read};
+use crate::suite::managed::send;
 use crate::support::{App, both_modes};
 
 async fn listen(app: &App, token: &str, after: &str) -> Response {
@@ -88,11 +89,26 @@ both_modes! {
         join_all(got).await;
     }
 
+    async fn the_stream_of_a_key_that_is_deleted_ends(app) {
+        let token = app.register().await;
+        let key = send(app, Method::POST, &token, "/auth/keys", &json!({"name": "reader", "scope": "read"})).await.json();
+        let mut stream = listen(app, key["key"].as_str().unwrap(), "now").await;
+        let path = format!("/auth/keys/{}", key["id"]);
+        assert_eq!(send(app, Method::DELETE, &token, &path, &json!({})).await.status, 204);
+        app.shorten(&token, "https://example.org/").await;
+        while let Some((_, event)) = next(&mut stream).await {
+            assert_eq!(event["type"], "link.created");
+        }
+    }
+
     async fn a_shutdown_ends_streams_and_polls(app) {
         let token = app.register().await;
         let mut stream = listen(app, &token, "now").await;
+        let poll = app.request(Method::GET, "/urls/my/events?after=now&wait=30").bearer_auth(&token).send();
+        let poll = poll.await.unwrap();
         app.server.stop().await;
         assert_eq!(next(&mut stream).await, None);
+        assert_eq!(poll.text().await.unwrap(), "");
         app.server = app.another(&[]).await;
     }
 }
