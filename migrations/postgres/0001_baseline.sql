@@ -1592,6 +1592,60 @@ $$;
 CREATE TRIGGER link_limit_reached AFTER UPDATE OF clicks_before, granted ON link_limits
     FOR EACH ROW EXECUTE FUNCTION link_limit_reached();
 
+-- # Hooks
+
+-- Receivers of events. `types` and `tags` are JSON arrays; without tags, events of all links are sent. All that happened up to
+-- `read_step` and `read_index` has its deliveries. An instance works a hook off while it has the lease.
+CREATE TABLE hooks (
+    id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    owner_id         bigint  NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    url              text    NOT NULL,
+    types            text    NOT NULL,
+    tags             text    NOT NULL,
+    secret           bytea   NOT NULL,
+    -- The secret before, which signs, too, until then.
+    old_secret       bytea,
+    old_secret_until bigint  NOT NULL DEFAULT 0,
+    created_at       bigint  NOT NULL,
+    is_active        boolean NOT NULL DEFAULT true,
+    read_step        bigint  NOT NULL,
+    read_index       bigint  NOT NULL,
+    -- Deliveries that are not done.
+    waiting          bigint  NOT NULL DEFAULT 0,
+    -- Rounds in a row in which no delivery was taken, the moment of the next one, and what the receiver answered last.
+    failures         bigint  NOT NULL DEFAULT 0,
+    failing_since    bigint,
+    retry_at         bigint  NOT NULL DEFAULT 0,
+    last_error       text,
+    lease_holder     text    NOT NULL DEFAULT '',
+    lease_until      bigint  NOT NULL DEFAULT 0
+)
+WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX hooks_by_owner ON hooks (owner_id, id);
+
+-- Events for the receiver of a hook. `next_at` is the moment of the next attempt; a delivery that is done, or waits for an earlier one of
+-- its link, has none. Of what is done the body is not kept.
+CREATE TABLE hook_deliveries (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    hook_id       bigint NOT NULL REFERENCES hooks (id) ON DELETE CASCADE,
+    event_id      text   NOT NULL,
+    type          text   NOT NULL,
+    link          text   NOT NULL,
+    body          text   NOT NULL,
+    made_at       bigint NOT NULL,
+    next_at       bigint,
+    attempts      bigint NOT NULL DEFAULT 0,
+    failing_since bigint,
+    done_at       bigint,
+    status        bigint,
+    error         text
+)
+WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX hook_deliveries_by_hook ON hook_deliveries (hook_id, id);
+CREATE INDEX hook_deliveries_due ON hook_deliveries (hook_id, next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX hook_deliveries_by_link ON hook_deliveries (hook_id, link, id) WHERE done_at IS NULL;
+CREATE INDEX hook_deliveries_done ON hook_deliveries (done_at) WHERE done_at IS NOT NULL;
+
 -- # Statements
 
 -- Statements of months, as they were answered: a statement never changes once it is issued. A link has one for each month from the month

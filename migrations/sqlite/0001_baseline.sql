@@ -1009,6 +1009,58 @@ BEGIN
         AND max_clicks > coalesce(old.clicks_before, 0) + old.granted;
 END;
 
+-- # Hooks
+
+-- Receivers of events. `types` and `tags` are JSON arrays; without tags, events of all links are sent. All that happened up to
+-- `read_step` and `read_index` has its deliveries. An instance works a hook off while it has the lease.
+CREATE TABLE hooks (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner_id         INTEGER  NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    url              TEXT    NOT NULL,
+    types            TEXT    NOT NULL,
+    tags             TEXT    NOT NULL,
+    secret           BLOB   NOT NULL,
+    -- The secret before, which signs, too, until then.
+    old_secret       BLOB,
+    old_secret_until INTEGER  NOT NULL DEFAULT 0,
+    created_at       INTEGER  NOT NULL,
+    is_active        INTEGER NOT NULL DEFAULT 1,
+    read_step        INTEGER  NOT NULL,
+    read_index       INTEGER  NOT NULL,
+    -- Deliveries that are not done.
+    waiting          INTEGER  NOT NULL DEFAULT 0,
+    -- Rounds in a row in which no delivery was taken, the moment of the next one, and what the receiver answered last.
+    failures         INTEGER  NOT NULL DEFAULT 0,
+    failing_since    INTEGER,
+    retry_at         INTEGER  NOT NULL DEFAULT 0,
+    last_error       TEXT,
+    lease_holder     TEXT    NOT NULL DEFAULT '',
+    lease_until      INTEGER  NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX hooks_by_owner ON hooks (owner_id, id);
+
+-- Events for the receiver of a hook. `next_at` is the moment of the next attempt; a delivery that is done, or waits for an earlier one of
+-- its link, has none. Of what is done the body is not kept.
+CREATE TABLE hook_deliveries (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    hook_id       INTEGER NOT NULL REFERENCES hooks (id) ON DELETE CASCADE,
+    event_id      TEXT   NOT NULL,
+    type          TEXT   NOT NULL,
+    link          TEXT   NOT NULL,
+    body          TEXT   NOT NULL,
+    made_at       INTEGER NOT NULL,
+    next_at       INTEGER,
+    attempts      INTEGER NOT NULL DEFAULT 0,
+    failing_since INTEGER,
+    done_at       INTEGER,
+    status        INTEGER,
+    error         TEXT
+) STRICT;
+CREATE INDEX hook_deliveries_by_hook ON hook_deliveries (hook_id, id);
+CREATE INDEX hook_deliveries_due ON hook_deliveries (hook_id, next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX hook_deliveries_by_link ON hook_deliveries (hook_id, link, id) WHERE done_at IS NULL;
+CREATE INDEX hook_deliveries_done ON hook_deliveries (done_at) WHERE done_at IS NOT NULL;
+
 -- # Statements
 
 -- Statements of months, as they were answered: a statement never changes once it is issued. A link has one for each month from the month

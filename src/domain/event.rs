@@ -25,11 +25,13 @@ pub enum EventType {
     Moved,
     /// Clicks were counted.
     Clicks,
+    /// A hook was switched off, as its receiver takes no events.
+    HookOff,
 }
 
 impl EventType {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Created,
         Self::Changed,
         Self::Deleted,
@@ -38,6 +40,7 @@ impl EventType {
         Self::Ended,
         Self::Moved,
         Self::Clicks,
+        Self::HookOff,
     ];
 
     /// Its word in the API, and in the database.
@@ -52,6 +55,7 @@ impl EventType {
             Self::Ended => "link.ended",
             Self::Moved => "link.moved",
             Self::Clicks => "clicks",
+            Self::HookOff => "hook.off",
         }
     }
 

@@ -22,6 +22,7 @@ mod event;
 mod field_edit;
 mod group;
 mod group_name;
+mod hook;
 mod host;
 mod hosts;
 mod interval;
@@ -88,6 +89,7 @@ pub use group::{
     NewOwner, group_address, group_of_address,
 };
 pub use group_name::{GroupName, InvalidGroup};
+pub use hook::{HookFilter, HookSecret, HookTargets, HookUrl, InvalidHookUrl, MAX_HOOKS};
 pub use host::{HostPattern, InvalidHostPattern};
 pub use hosts::{CurrentHosts, DomainHost, Hosts, HostsView, ServedHost};
 pub use interval::Interval;

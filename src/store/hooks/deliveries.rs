@@ -1,0 +1,92 @@
+//! What was sent, and what waits.
+
+use crate::domain::{Principal, Timestamp};
+use crate::store::sql::{Row, query};
+use crate::store::{Store, StoreError};
+
+/// An event for a receiver, as the owner of the hook sees it.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The database's own number, which rises.
+    pub id: i64,
+    /// The event.
+    pub event_id: String,
+    /// Its type.
+    pub of: String,
+    /// When the event was put in line.
+    pub made_at: Timestamp,
+    /// How many times it was sent.
+    pub attempts: u64,
+    /// When the receiver took it.
+    pub done_at: Option<Timestamp>,
+    /// When it is sent next; `None`: it is done, or waits for an earlier event of its link.
+    pub next_at: Option<Timestamp>,
+    /// The status of the last answer.
+    pub status: Option<u16>,
+    /// Why the last attempt failed.
+    pub error: Option<String>,
+}
+
+impl Store {
+    /// Deliveries of a hook before this one, the newest first; `None` if the owner has no such hook.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn hook_deliveries(
+        &self,
+        owner: Principal,
+        hook: i64,
+        before: i64,
+        limit: u32,
+    ) -> Result<Option<Vec<Delivery>>, StoreError> {
+        if self.hook_of(owner, hook).await?.is_none() {
+            return Ok(None);
+        }
+        let find = query(
+            "SELECT * FROM hook_deliveries WHERE hook_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        );
+        let found = self.engine.read(find.bind(hook).bind(before).bind(limit));
+        let deliveries = found.await?;
+        let deliveries = deliveries.iter().map(read);
+        deliveries.collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Removes deliveries that were done before a moment; returns how many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn prune_deliveries(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let remove = query(
+            "DELETE FROM hook_deliveries WHERE id IN (SELECT id FROM hook_deliveries WHERE done_at < $1 ORDER BY done_at LIMIT $2)",
+        );
+        self.engine.execute(remove.bind(before).bind(limit)).await
+    }
+
+    /// Keeps the newest deliveries of a hook, and those that are not done.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn keep_newest_deliveries(&self, hook: i64, most: u32) -> Result<(), StoreError> {
+        let remove = query(
+            "DELETE FROM hook_deliveries WHERE hook_id = $1 AND done_at IS NOT NULL
+             AND id <= (SELECT id FROM hook_deliveries WHERE hook_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)",
+        );
+        self.engine.execute(remove.bind(hook).bind(most)).await?;
+        Ok(())
+    }
+}
+
+fn read(row: &Row) -> Result<Delivery, StoreError> {
+    let status: Option<i64> = row.get("status")?;
+    Ok(Delivery {
+        id: row.get("id")?,
+        event_id: row.get("event_id")?,
+        of: row.get("type")?,
+        made_at: row.get("made_at")?,
+        attempts: row.get::<i64>("attempts")?.unsigned_abs(),
+        done_at: row.get("done_at")?,
+        next_at: row.get("next_at")?,
+        status: status.and_then(|status| status.try_into().ok()),
+        error: row.get("error")?,
+    })
+}
