@@ -43,6 +43,7 @@ mod editing;
 mod emails;
 mod engine;
 mod events;
+mod hooks;
 mod factors;
 mod failure;
 mod finding;
@@ -112,6 +113,9 @@ pub use domains::{DomainMade, DomainRemoved};
 pub use editing::{EditLink, Edited, EditedLink};
 pub use emails::EmailSet;
 pub use events::{Event, EventNews, EventPage, FeedEnd, Happened};
+pub use hooks::{
+    Attempt, CreateHookError, Delivery, DueDelivery, Hook, HookEdit, HookTotals, LeasedHook, NewDelivery, NewHook, Outcome,
+};
 pub use factors::{Factors, NewTotp, Totp};
 pub use failure::{OpenError, StoreError};
 pub use finding::{LinkMade, ToCount};

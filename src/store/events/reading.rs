@@ -30,8 +30,10 @@ pub struct Event {
     pub cursor: EventCursor,
     /// When it happened; of clicks, when they got their place.
     pub at: Timestamp,
-    /// The link's own code.
-    pub code: ShortCode,
+    /// The link's own code; `None`: it is about no link.
+    pub code: Option<ShortCode>,
+    /// The tags of the link: then, or of clicks when they are read.
+    pub tags: Vec<String>,
     /// What it was.
     pub happened: Happened,
 }
@@ -56,10 +58,15 @@ pub enum Happened {
         target_url: String,
         /// The title.
         title: String,
-        /// The tags.
-        tags: Vec<String>,
         /// The clicks with which a link starts; of other events 0.
         clicks: u64,
+    },
+    /// A hook was switched off.
+    HookOff {
+        /// Its receiver.
+        url: String,
+        /// Why.
+        reason: String,
     },
 }
 
@@ -70,6 +77,7 @@ impl Happened {
         match self {
             Self::Clicks { .. } => EventType::Clicks,
             Self::ToLink { of, .. } => *of,
+            Self::HookOff { .. } => EventType::HookOff,
         }
     }
 }

@@ -3,7 +3,7 @@
 mod delivering;
 mod deliveries;
 
-pub use delivering::{Attempt, DueDelivery, LeasedHook, NewDelivery, Outcome};
+pub use delivering::{Attempt, DueDelivery, HookTotals, LeasedHook, NewDelivery, Outcome};
 pub use deliveries::Delivery;
 
 use super::sql::{Row, query};
