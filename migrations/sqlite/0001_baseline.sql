@@ -851,7 +851,7 @@ CREATE TABLE banned_users (
 CREATE VIEW account_keys (user_id, key) AS
     SELECT id, token_key FROM users
     UNION ALL
-    SELECT user_id, hash FROM api_keys WHERE expires_at IS NULL OR expires_at > unixepoch('subsec') * 1000000
+    SELECT user_id, hash FROM api_keys WHERE expires_at IS NULL OR expires_at > (julianday('now') - 2440587.5) * 86400000000
     UNION ALL
     SELECT group_id, token_key FROM group_members JOIN users ON users.id = group_members.user_id
     WHERE NOT EXISTS (SELECT 1 FROM banned_users WHERE banned_users.user_id = group_id);
@@ -958,24 +958,24 @@ END;
 CREATE TRIGGER link_made_happened AFTER INSERT ON links WHEN new.alias_of IS NULL
 BEGIN
     INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
-    SELECT new.owner_id, new.id, 'link.created', CAST(unixepoch('subsec') * 1000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
+    SELECT new.owner_id, new.id, 'link.created', CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
 END;
 CREATE TRIGGER link_moved_happened AFTER UPDATE OF owner_id ON links WHEN new.alias_of IS NULL AND new.owner_id <> old.owner_id AND new.trashed_at = 0
 BEGIN
     INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
-    SELECT old.owner_id, old.id, 'link.moved', CAST(unixepoch('subsec') * 1000000 AS INTEGER), old.short_code, old.target_url, old.title, old.tags, new.owner_id;
+    SELECT old.owner_id, old.id, 'link.moved', CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), old.short_code, old.target_url, old.title, old.tags, new.owner_id;
 END;
 CREATE TRIGGER link_restored_happened AFTER UPDATE OF trashed_at, removed_status ON links
 WHEN new.alias_of IS NULL AND new.trashed_at = 0 AND (old.trashed_at > 0 OR old.removed_status IS NOT NULL AND new.removed_status IS NULL)
 BEGIN
     INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
-    SELECT new.owner_id, new.id, 'link.restored', CAST(unixepoch('subsec') * 1000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
+    SELECT new.owner_id, new.id, 'link.restored', CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
 END;
 CREATE TRIGGER link_removed_happened AFTER UPDATE OF removed_status ON links
 WHEN new.alias_of IS NULL AND new.trashed_at = 0 AND old.trashed_at = 0 AND new.removed_status IS NOT NULL AND new.removed_status IS NOT old.removed_status
 BEGIN
     INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
-    SELECT new.owner_id, new.id, 'link.removed', CAST(unixepoch('subsec') * 1000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
+    SELECT new.owner_id, new.id, 'link.removed', CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
 END;
 CREATE TRIGGER link_changed_happened AFTER UPDATE OF short_code, target_url, title, tags, forward_query, note, noindex, is_active, expires_at,
         max_clicks, starts_at, fallback_url, pool, password_hash, rules, aliases ON links
@@ -986,25 +986,25 @@ WHEN new.alias_of IS NULL AND new.trashed_at = 0 AND old.trashed_at = 0 AND new.
             OR new.pool IS NOT old.pool OR new.password_hash IS NOT old.password_hash OR new.rules IS NOT old.rules OR new.aliases IS NOT old.aliases)
 BEGIN
     INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
-    SELECT new.owner_id, new.id, 'link.changed', CAST(unixepoch('subsec') * 1000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
+    SELECT new.owner_id, new.id, 'link.changed', CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), new.short_code, new.target_url, new.title, new.tags, NULL;
 END;
 CREATE TRIGGER link_trashed_happened AFTER UPDATE OF trashed_at ON links WHEN new.alias_of IS NULL AND old.trashed_at = 0 AND new.trashed_at > 0
 BEGIN
     INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
-    SELECT old.owner_id, old.id, 'link.deleted', CAST(unixepoch('subsec') * 1000000 AS INTEGER), old.short_code, old.target_url, old.title, old.tags, NULL;
+    SELECT old.owner_id, old.id, 'link.deleted', CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), old.short_code, old.target_url, old.title, old.tags, NULL;
 END;
 -- The links of a deleted account end with its feed.
 CREATE TRIGGER link_deleted_happened AFTER DELETE ON links WHEN old.alias_of IS NULL AND old.trashed_at = 0
 BEGIN
     INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
-    SELECT old.owner_id, old.id, 'link.deleted', CAST(unixepoch('subsec') * 1000000 AS INTEGER), old.short_code, old.target_url, old.title, old.tags, NULL
+    SELECT old.owner_id, old.id, 'link.deleted', CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), old.short_code, old.target_url, old.title, old.tags, NULL
     WHERE NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = old.owner_id);
 END;
 -- The last click of a link with a limit.
 CREATE TRIGGER link_limit_reached AFTER UPDATE OF clicks_before, granted ON link_limits
 BEGIN
     INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, moved_to)
-    SELECT links.owner_id, links.id, 'link.ended', CAST(unixepoch('subsec') * 1000000 AS INTEGER), links.short_code, links.target_url, links.title, links.tags, NULL
+    SELECT links.owner_id, links.id, 'link.ended', CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), links.short_code, links.target_url, links.title, links.tags, NULL
     FROM links WHERE id = new.link_id AND trashed_at = 0 AND max_clicks <= new.clicks_before + new.granted
         AND max_clicks > coalesce(old.clicks_before, 0) + old.granted;
 END;

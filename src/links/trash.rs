@@ -121,13 +121,14 @@ impl LinkService {
         self.add_changed_bytes(address, EVENT_BYTES).await?;
         let max_links = self.limits.get().links_per_account;
         let ends_before = trash_ends_before(self.clock.now(), self.trash_days);
-        let restored = self.store.restore_link(owner, code, ends_before, max_links);
-        match restored.await? {
-            Restored::NotFound => {
-                let limiter = &self.limiter;
-                limiter.refund_today(Daily::LinkBytes, address, EVENT_BYTES);
-                Ok(None)
-            }
+        let restoring = self.store.restore_link(owner, code, ends_before, max_links);
+        let restored = restoring.await;
+        if !matches!(restored, Ok(Restored::Done(..))) {
+            self.limiter
+                .refund_today(Daily::LinkBytes, address, EVENT_BYTES);
+        }
+        match restored? {
+            Restored::NotFound => Ok(None),
             Restored::QuotaReached => Err(LinkError::quota_reached(max_links)),
             Restored::Done(own_code, changes) => {
                 self.announce_all(&changes).await;
