@@ -208,7 +208,10 @@ fn bodies<'a>(
     base_address: &'a BaseAddress,
 ) -> impl Iterator<Item = EventBody> + 'a {
     let events = page.events.iter();
-    events.map(|event| event_body(event, base_address.host_of(&event.code)))
+    events.map(|event| {
+        let code = event.code.as_ref();
+        event_body(event, code.and_then(|code| base_address.host_of(code)))
+    })
 }
 
 fn lines(page: &EventPage, base_address: &BaseAddress) -> Vec<u8> {

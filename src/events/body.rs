@@ -11,7 +11,7 @@ pub fn event_body(event: &Event, domain: Option<String>) -> EventBody {
         id: event.cursor.to_string(),
         of: event.happened.event_type().as_str().to_owned(),
         at: event.at.to_string(),
-        short_code: event.code.as_str().to_owned(),
+        short_code: event.code.as_ref().map(|code| code.as_str().to_owned()),
         domain,
         target_url: None,
         title: None,
@@ -19,6 +19,8 @@ pub fn event_body(event: &Event, domain: Option<String>) -> EventBody {
         interval: None,
         clicks: None,
         classes: None,
+        url: None,
+        reason: None,
     };
     match &event.happened {
         Happened::Clicks {
@@ -36,13 +38,16 @@ pub fn event_body(event: &Event, domain: Option<String>) -> EventBody {
             of,
             target_url,
             title,
-            tags,
             clicks,
         } => {
             body.target_url = Some(target_url.clone());
             body.title = Some(title.clone());
-            body.tags = Some(tags.clone());
+            body.tags = Some(event.tags.clone());
             body.clicks = (*of == EventType::Created).then_some(*clicks);
+        }
+        Happened::HookOff { url, reason } => {
+            body.url = Some(url.clone());
+            body.reason = Some(reason.clone());
         }
     }
     body

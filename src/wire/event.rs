@@ -3,34 +3,36 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What happened to a link of yours, or the clicks of one of your links that were counted.
+/// What happened to a link of yours, the clicks of one of your links that were counted, or a hook of yours that was switched off.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EventBody {
     /// Names the event for ever, and is the cursor after it.
     #[schema(example = "5f0c8d0212.3")]
     pub id: String,
-    /// `link.created`, `link.changed`, `link.deleted`, `link.removed`, `link.restored`, `link.ended`, `link.moved` or `clicks`.
+    /// `link.created`, `link.changed`, `link.deleted`, `link.removed`, `link.restored`, `link.ended`, `link.moved`,
+    /// `clicks` or `hook.off`.
     #[serde(rename = "type")]
     #[schema(example = "clicks")]
     pub of: String,
     /// When it happened; of clicks, when they were counted.
     #[schema(example = "2026-11-28T12:00:00Z", format = DateTime)]
     pub at: String,
-    /// The link's own code.
-    #[schema(example = "spring-sale", pattern = "^[A-Za-z0-9_-]{1,64}$")]
-    pub short_code: String,
+    /// The link's own code. Of `hook.off` there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "spring-sale", pattern = "^[A-Za-z0-9_-]{1,64}$", nullable = false)]
+    pub short_code: Option<String>,
     /// The host of the link; `null`: the service's own.
     #[schema(example = "go.example.org", required = false, nullable)]
     pub domain: Option<String>,
-    /// Of all but `clicks`: where the link led then.
+    /// Of `link.…`: where the link led then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "https://example.org/a/long/path", nullable = false)]
     pub target_url: Option<String>,
-    /// Of all but `clicks`: the title of the link then.
+    /// Of `link.…`: the title of the link then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "Spring sale", nullable = false)]
     pub title: Option<String>,
-    /// Of all but `clicks`: the tags of the link then.
+    /// Of `link.…`: the tags of the link then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub tags: Option<Vec<String>>,
@@ -46,6 +48,14 @@ pub struct EventBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub classes: Option<Vec<ClassBody>>,
+    /// Of `hook.off`: the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "https://example.org/hooks/shunt", nullable = false)]
+    pub url: Option<String>,
+    /// Of `hook.off`: why the hook was switched off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "The receiver answered 410", nullable = false)]
+    pub reason: Option<String>,
 }
 
 /// Clicks of one class of visitors. What is not known is `null`.

@@ -106,8 +106,11 @@ impl Feed {
         for line in lines.lines() {
             let event: EventBody = serde_json::from_str(line)
                 .map_err(|error| Failure::Failed(format!("an event is invalid: {error}")))?;
+            let Some(code) = &event.short_code else {
+                continue;
+            };
             let sum = sums
-                .entry(name(event.domain.as_deref(), &event.short_code))
+                .entry(name(event.domain.as_deref(), code))
                 .or_default();
             if event.of == "link.created" {
                 // The code may have been that of an earlier link.

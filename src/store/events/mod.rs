@@ -4,7 +4,9 @@
 //! which they are counted. A *step* gives the next places to all that one snapshot shows, one step after the other, so that a reader never
 //! passes over an event. At each place, the sum of a link's events is the count that it had in the snapshot of a step.
 
+mod pruning;
 mod reading;
+mod row;
 mod step;
 mod telling;
 mod waiting;

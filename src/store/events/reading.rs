@@ -1,15 +1,14 @@
 //! Reads the feed of an account.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::row::{Code, Codes, FeedRow, tags_of};
 use crate::domain::{
     ClickClass, EventCursor, EventPlace, EventType, Interval, LinkId, Principal, ShortCode,
     Timestamp, UserId,
 };
-use crate::store::rows::link_id;
-use crate::store::sql::{Row, query};
-use crate::store::{DetailedClicks, KnownClasses, Store, StoreError};
+use crate::store::sql::query;
+use crate::store::{KnownClasses, Store, StoreError};
 
 /// Rows of one reading at most: each may have the clicks of many links.
 const MAX_ROWS: u32 = 200;
@@ -287,11 +286,12 @@ impl Store {
             return Ok(codes);
         }
         let find = query(
-            "SELECT id, short_code FROM links WHERE id IN (SELECT CAST(value AS bigint) FROM json_each($1))",
+            "SELECT id, short_code, tags FROM links WHERE id IN (SELECT CAST(value AS bigint) FROM json_each($1))",
         );
         for row in self.engine.read(find.bind(&links[..])).await? {
             let code = Code {
                 code: row.get("short_code")?,
+                tags: tags_of(&row)?,
                 until: None,
             };
             codes.insert(row.get("id")?, code);
@@ -302,7 +302,7 @@ impl Store {
         }
         // Of links that are gone, from the owner's own feed. Clicks that came after a deletion are in no count.
         let find = query(
-            "SELECT link_id, short_code, type, step, first FROM events
+            "SELECT link_id, short_code, tags, type, step, first FROM events
              WHERE owner_id = $1 AND link_id IN (SELECT CAST(value AS bigint) FROM json_each($2)) ORDER BY step, first",
         );
         for row in self.engine.read(find.bind(owner).bind(&links[..])).await? {
@@ -313,158 +313,11 @@ impl Store {
             };
             let code = Code {
                 code: row.get("short_code")?,
+                tags: tags_of(&row)?,
                 until: is_deleted.then_some(place),
             };
             codes.insert(row.get("link_id")?, code);
         }
         Ok(codes)
-    }
-
-    /// Removes events that got their place before a moment, those of the oldest steps at a time; returns how many rows are removed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
-        let pruned = self.engine.transaction(async |connection| {
-            let oldest = query(
-                "SELECT max(step) AS step FROM (SELECT step, told_at FROM events ORDER BY step LIMIT $1) AS oldest WHERE told_at < $2",
-            );
-            let oldest = connection.one(oldest.bind(limit).bind(before)).await?;
-            let Some(last): Option<i64> = oldest.get("step")? else {
-                return Ok(0);
-            };
-            // What a reader missed who comes too late.
-            let note = query(
-                "INSERT INTO events_pruned (owner_id, step, last_index)
-                 SELECT owner_id, step, last_index FROM (
-                     SELECT owner_id, step, first + size - 1 AS last_index,
-                         row_number() OVER (PARTITION BY owner_id ORDER BY step DESC, first DESC) AS place
-                     FROM events WHERE step <= $1) AS old
-                 WHERE place = 1
-                     AND EXISTS (SELECT 1 FROM users WHERE id = owner_id)
-                 ON CONFLICT (owner_id) DO UPDATE SET step = excluded.step, last_index = excluded.last_index
-                 WHERE (events_pruned.step, events_pruned.last_index) < (excluded.step, excluded.last_index)",
-            );
-            connection.execute(note.bind(last)).await?;
-            let remove = query("DELETE FROM events WHERE step <= $1");
-            connection.execute(remove.bind(last)).await
-        });
-        pruned.await
-    }
-}
-
-/// Codes by link.
-type Codes = HashMap<LinkId, Code>;
-
-struct Code {
-    code: ShortCode,
-    /// The place at which the link was deleted, if it is gone.
-    until: Option<EventPlace>,
-}
-
-/// A row of a feed.
-struct FeedRow {
-    step: i64,
-    first: i64,
-    history: String,
-    at: Timestamp,
-    interval: Interval,
-    /// Of clicks, those of each link.
-    clicks: Vec<Vec<DetailedClicks>>,
-    /// Of an event of a link, the link then.
-    happened: Option<(ShortCode, Happened)>,
-}
-
-impl FeedRow {
-    fn read(row: &Row, known: &mut KnownClasses) -> Result<Self, StoreError> {
-        let word: String = row.get("type")?;
-        let invalid = || StoreError::Unexpected("an event is invalid".into());
-        let of = EventType::parse(&word).ok_or_else(invalid)?;
-        let interval: Option<i64> = row.get("interval")?;
-        let mut read = Self {
-            step: row.get("step")?,
-            first: row.get("first")?,
-            history: row.get("history")?,
-            at: row.get("at")?,
-            interval: Interval::from_number(interval.unwrap_or_default()),
-            clicks: Vec::new(),
-            happened: None,
-        };
-        if of == EventType::Clicks {
-            let packed: Vec<u8> = row.get("classes")?;
-            let details = known.parse(&packed).ok_or_else(invalid)?;
-            let of_links = details.of_links();
-            let of_links = of_links.chunk_by(|one, next| one.link == next.link);
-            read.clicks = of_links.map(<[_]>::to_vec).collect();
-            return Ok(read);
-        }
-        let tags: String = row.get("tags")?;
-        let clicks: i64 = row.get("clicks")?;
-        let happened = Happened::ToLink {
-            of,
-            target_url: row.get("target_url")?,
-            title: row.get("title")?,
-            // A row may have been written by hand.
-            tags: serde_json::from_str(&tags).unwrap_or_default(),
-            clicks: clicks.unsigned_abs(),
-        };
-        read.happened = Some((row.get("short_code")?, happened));
-        Ok(read)
-    }
-
-    /// Which of its events are after a place.
-    fn places(&self, after: EventPlace) -> std::ops::Range<usize> {
-        let size = self.clicks.len().max(1);
-        let seen = if self.step == after.step {
-            after.index.saturating_sub(self.first).saturating_add(1)
-        } else {
-            0
-        };
-        usize::try_from(seen).unwrap_or_default().min(size)..size
-    }
-
-    fn place(&self, of_row: usize) -> EventPlace {
-        EventPlace {
-            step: self.step,
-            index: self.first.saturating_add_unsigned(of_row as u64),
-        }
-    }
-
-    fn event(&self, of_row: usize, codes: &Codes) -> Result<Option<Event>, StoreError> {
-        let place = self.place(of_row);
-        let (code, happened) = match (&self.happened, self.clicks.get(of_row)) {
-            (Some(happened), _) => happened.clone(),
-            (None, Some(clicks)) => {
-                let link = link_id(clicks[0].link.number())?;
-                let Some(code) = codes.get(&link) else {
-                    return Ok(None);
-                };
-                if code.until.is_some_and(|until| place > until) {
-                    return Ok(None);
-                }
-                (code.code.clone(), self.of_link(clicks))
-            }
-            (None, None) => return Ok(None),
-        };
-        Ok(Some(Event {
-            cursor: EventCursor::new(&self.history, place),
-            at: self.at,
-            code,
-            happened,
-        }))
-    }
-
-    fn of_link(&self, clicks: &[DetailedClicks]) -> Happened {
-        let unknown = ClickClass::unknown();
-        let known = clicks.iter().filter(|part| *part.class != unknown);
-        Happened::Clicks {
-            interval: self.interval,
-            clicks: clicks
-                .iter()
-                .fold(0, |sum, part| part.clicks.saturating_add(sum)),
-            classes: known
-                .map(|part| (Arc::clone(&part.class), part.clicks))
-                .collect(),
-        }
     }
 }
