@@ -1,9 +1,12 @@
 //! The HTTP client for a shunt service (command line, health check) and for a collector of traces. It blocks, and
-//! follows no redirects.
+//! follows no redirects. TLS for receivers of hooks has the same roots.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
 use ureq::Agent;
 use ureq::config::ConfigBuilder;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -45,15 +48,7 @@ fn settings(deadline: Duration) -> ConfigBuilder<AgentScope> {
 
 /// The root certificates of this machine, which are also used for Postgres and Redis.
 fn root_certificates() -> Result<TlsConfig, NoRootCertificates> {
-    let found = rustls_native_certs::load_native_certs();
-    if found.certs.is_empty() {
-        let reason = found.errors.first().map(ToString::to_string);
-        return Err(NoRootCertificates(
-            reason.unwrap_or_else(|| "none found".into()),
-        ));
-    }
-    let roots: Vec<_> = found
-        .certs
+    let roots: Vec<_> = native_certificates()?
         .iter()
         .map(|root| Certificate::from_der(root).to_owned())
         .collect();
@@ -61,6 +56,33 @@ fn root_certificates() -> Result<TlsConfig, NoRootCertificates> {
         .root_certs(RootCerts::Specific(Arc::new(roots)))
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .build())
+}
+
+fn native_certificates() -> Result<Vec<CertificateDer<'static>>, NoRootCertificates> {
+    let found = rustls_native_certs::load_native_certs();
+    if found.certs.is_empty() {
+        let reason = found.errors.first().map(ToString::to_string);
+        return Err(NoRootCertificates(
+            reason.unwrap_or_else(|| "none found".into()),
+        ));
+    }
+    Ok(found.certs)
+}
+
+/// TLS for connections that do not block, with the same roots.
+///
+/// # Errors
+/// [`NoRootCertificates`].
+pub fn async_tls() -> Result<TlsConnector, NoRootCertificates> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(native_certificates()?);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring has the suites of these versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 /// The message for an error of the transport.

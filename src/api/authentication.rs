@@ -25,6 +25,9 @@ pub(super) struct CurrentUser(pub User);
 /// something.
 pub(super) struct TokenOwner(pub Principal);
 
+/// The same on routes that need a key that writes for whatever they do.
+pub(super) struct WritingOwner(pub Principal);
+
 /// The same with the person, who may move links elsewhere: `None` of a key.
 pub(super) struct ActingPerson {
     pub(super) owner: Principal,
@@ -80,6 +83,18 @@ where
             Access::Change
         };
         owner(parts, state, access).await.map(Self)
+    }
+}
+
+impl<S> FromRequestParts<S> for WritingOwner
+where
+    S: Sync,
+    Arc<Accounts>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        owner(parts, state, Access::Change).await.map(Self)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::{BaseUrl, Guards};
 use crate::domain::rules::MAX_JSON;
-use crate::events::Feeds;
+use crate::events::{Feeds, Hooks};
 use crate::http::paths::{self, METRICS};
 use crate::http::{
     self, Admission, BodyLimits, TrustedProxies, refuse_cross_origin, with_admission, with_domain,
@@ -47,6 +47,8 @@ mod for_pages;
 mod group_members;
 mod groups;
 mod health;
+mod hook_bodies;
+mod hooks;
 mod idempotency_key;
 mod key_body;
 mod link_body;
@@ -105,6 +107,8 @@ pub struct ApiState {
     pub live: Arc<LiveCounts>,
     /// The feeds of events.
     pub feeds: Arc<Feeds>,
+    /// Receivers of events.
+    pub hooks: Arc<Hooks>,
     /// The redirect path, for codes that need decoding.
     pub redirect: Arc<Redirect>,
     /// Passwords of links.
@@ -263,7 +267,7 @@ fn routes(
     }
 }
 
-/// The routes of administrators, of hosts beside the service's own, and of groups.
+/// The routes of administrators, of hosts beside the service's own, of hooks, and of groups.
 fn administration(of_host: Extension<BodyLimits>) -> Router<ApiState> {
     Router::new()
         .route("/admin/audit", get(admin::audit::audit))
@@ -280,6 +284,13 @@ fn administration(of_host: Extension<BodyLimits>) -> Router<ApiState> {
                 .delete(admin::domains::remove_domain)
                 .layer(of_host),
         )
+        .route("/hooks", get(hooks::list).post(hooks::make))
+        .route(
+            "/hooks/{id}",
+            get(hooks::show).patch(hooks::edit).delete(hooks::delete),
+        )
+        .route("/hooks/{id}/deliveries", get(hooks::deliveries))
+        .route("/hooks/{id}/replay", post(hooks::replay))
         .route("/domains", get(domains::domains))
         .route(paths::ANDROID_FILE, get(domains::assetlinks))
         .route(paths::APPLE_FILE, get(domains::apple_app_site_association))

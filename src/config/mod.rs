@@ -22,6 +22,7 @@ mod checked;
 mod clients;
 mod error;
 mod guards;
+mod hooks;
 mod kept;
 mod mail;
 mod oidc;
@@ -45,6 +46,7 @@ pub use base_url::BaseUrl;
 pub use clients::{ClientSettings, Compat, Origin};
 pub use error::ConfigError;
 pub use guards::Guards;
+pub use hooks::HookSettings;
 pub use kept::KeptSettings;
 pub use mail::{MailSettings, SmtpServer, SmtpTls};
 pub use oidc::OidcSettings;
@@ -379,6 +381,9 @@ pub struct Config {
     /// Statements.
     #[command(flatten)]
     pub statements: StatementSettings,
+    /// Where events may be sent.
+    #[command(flatten)]
+    pub hooks: HookSettings,
     /// What clients may use up.
     #[command(flatten)]
     pub guards: Guards,

@@ -25,6 +25,19 @@ pub enum HookTargets {
 }
 
 impl HookTargets {
+    /// The words of the setting.
+    pub const NAMES: &str = "public or private";
+
+    /// The targets with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "public" => Some(Self::Public),
+            "private" => Some(Self::Private),
+            _ => None,
+        }
+    }
+
     /// Whether events may be sent to an address, as the name of a host was resolved.
     #[must_use]
     pub fn allow(self, address: IpAddr) -> bool {
@@ -213,7 +226,11 @@ mod tests {
     #[test]
     fn public_hooks_lead_by_https_to_public_hosts() {
         let parse = |raw: &str| HookUrl::parse(raw, HookTargets::Public);
-        for raw in ["https://example.org/a?b=c", "https://example.org:8443/", "https://[2001:4860:4860::8888]/"] {
+        for raw in [
+            "https://example.org/a?b=c",
+            "https://example.org:8443/",
+            "https://[2001:4860:4860::8888]/",
+        ] {
             assert!(parse(raw).is_ok(), "{raw}");
         }
         for (raw, refusal) in [
@@ -236,8 +253,12 @@ mod tests {
 
     #[test]
     fn private_hooks_lead_anywhere() {
-        let url = HookUrl::parse("http://[::1]:9000/in?token=x#part", HookTargets::Private).unwrap();
-        assert_eq!((url.host(), url.port(), url.path()), ("::1", 9_000, "/in?token=x"));
+        let url =
+            HookUrl::parse("http://[::1]:9000/in?token=x#part", HookTargets::Private).unwrap();
+        assert_eq!(
+            (url.host(), url.port(), url.path()),
+            ("::1", 9_000, "/in?token=x")
+        );
         assert_eq!((url.authority(), url.is_https()), ("[::1]:9000", false));
         assert!(!format!("{url:?}").contains("token"));
         assert!(HookTargets::Private.allow("10.0.0.1".parse().unwrap()));
@@ -266,7 +287,11 @@ mod tests {
         let secret = HookSecret::from_bytes(&bytes).unwrap();
         assert_eq!(secret.text(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
         let at = Timestamp::from_micros(1_614_265_330_000_000).unwrap();
-        let signature = secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", at, r#"{"test": 2432232314}"#);
+        let signature = secret.sign(
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            at,
+            r#"{"test": 2432232314}"#,
+        );
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 }

@@ -19,7 +19,7 @@ pub use route::{Class, Route};
 
 /// Every route of the service. The first one that matches a path is the router's choice: a word stands before a
 /// parameter.
-pub const ROUTES: [Route; 62] = [
+pub const ROUTES: [Route; 66] = [
     route(APPLE_FILE, Class::Bounded),
     route(ANDROID_FILE, Class::Bounded),
     route("/.well-known/security.txt", Class::Unbounded),
@@ -57,6 +57,10 @@ pub const ROUTES: [Route; 62] = [
     route("/ready", Class::Unbounded),
     route("/report", Class::Bounded),
     route(ROBOTS, Class::Unbounded),
+    route("/hooks", Class::Bounded),
+    route("/hooks/{id}", Class::Bounded),
+    route("/hooks/{id}/deliveries", Class::Bounded),
+    route("/hooks/{id}/replay", Class::Bounded),
     route("/urls/bulk", Class::Bounded),
     route("/urls/export", Class::Bounded),
     route("/urls/my", Class::Bounded),

@@ -21,8 +21,8 @@ use crate::clicks::{
 };
 use crate::compat::{self, Services};
 use crate::config::{AnalyticsSettings, BaseUrl, Config};
-use crate::domain::{Clock, CurrentBlocklist, Location, OwnHost};
-use crate::events::Feeds;
+use crate::domain::{Clock, CurrentBlocklist, HookTargets, Location, OwnHost};
+use crate::events::{Feeds, HookWorker, Hooks};
 use crate::http::paths;
 use crate::limits::{AtOnce, CallerHasher, CurrentLimits, Limiter, MissLimiter, Searches};
 use crate::links::{
@@ -37,7 +37,7 @@ use crate::server::from_settings::{
 use crate::server::redirect_worker::{RedirectTasks, RedirectWorker};
 use crate::server::shutdown::Shutdown;
 use crate::server::startup::Databases;
-use crate::shared_redis::{RedisShard, RedisShards};
+use crate::shared_redis::{RedisShard, RedisShards, random_id};
 use crate::statements::Statements;
 use crate::store::{PostgresReplica, Refusals, Store};
 use crate::telemetry::exposition::Exposition;
@@ -129,6 +129,8 @@ pub(super) struct App {
     pub(super) blocklist: Option<PathBuf>,
     /// How large the database may be; 0: any size.
     pub(super) database_max: u64,
+    /// Where events may be sent.
+    hook_targets: HookTargets,
     /// The deadline of the journal before and after it was late.
     journal_deadlines: (Duration, Duration),
 }
@@ -242,6 +244,7 @@ impl App {
             not_found: config.site.not_found(),
             blocklist: config.blocklist.clone(),
             database_max: config.database_max_mib,
+            hook_targets: config.hooks.hook_targets,
         })
     }
 
@@ -258,6 +261,28 @@ impl App {
         Arc::new(Feeds::new(self.store.clone(), clock, ended))
     }
 
+    /// Receivers of events.
+    pub(super) fn hooks(&self, feeds: &Arc<Feeds>) -> Arc<Hooks> {
+        let (feeds, clock) = (Arc::clone(feeds), Arc::clone(&self.clock));
+        Arc::new(Hooks::new(
+            self.store.clone(),
+            feeds,
+            clock,
+            self.hook_targets,
+        ))
+    }
+
+    /// Sends events to their receivers, under the name of this process.
+    pub(super) fn hook_worker(&self) -> Arc<HookWorker> {
+        Arc::new(HookWorker::new(
+            self.store.clone(),
+            Arc::clone(&self.clock),
+            self.links.hosts.current.clone(),
+            self.hook_targets,
+            format!("{:016x}", random_id()),
+        ))
+    }
+
     fn base_address(&self, base_url: &BaseUrl) -> BaseAddress {
         BaseAddress::new(base_url, self.links.hosts.current.clone())
     }
@@ -272,9 +297,11 @@ impl App {
         qr_logo: QrLogo,
         shutdown: &Shutdown,
     ) -> ApiState {
+        let feeds = self.feeds(shutdown);
         ApiState {
             live,
-            feeds: self.feeds(shutdown),
+            hooks: self.hooks(&feeds),
+            feeds,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
             statements: Arc::clone(&self.statements),

@@ -43,7 +43,6 @@ mod editing;
 mod emails;
 mod engine;
 mod events;
-mod hooks;
 mod factors;
 mod failure;
 mod finding;
@@ -51,6 +50,7 @@ mod flush;
 mod group_members;
 mod groups;
 mod history;
+mod hooks;
 mod identities;
 mod inserting;
 mod invitations;
@@ -113,15 +113,16 @@ pub use domains::{DomainMade, DomainRemoved};
 pub use editing::{EditLink, Edited, EditedLink};
 pub use emails::EmailSet;
 pub use events::{Event, EventNews, EventPage, FeedEnd, Happened};
-pub use hooks::{
-    Attempt, CreateHookError, Delivery, DueDelivery, Hook, HookEdit, HookTotals, LeasedHook, NewDelivery, NewHook, Outcome,
-};
 pub use factors::{Factors, NewTotp, Totp};
 pub use failure::{OpenError, StoreError};
 pub use finding::{LinkMade, ToCount};
 pub use flush::{FlushId, FlushMark};
 pub use groups::{GroupError, GroupWork, NewGroup};
 pub use history::{HistoryCheck, HistoryNote};
+pub use hooks::{
+    Attempt, CreateHookError, Delivery, DueDelivery, Hook, HookEdit, HookTotals, LeasedHook,
+    NewDelivery, NewHook, Round,
+};
 pub use identities::{IdentifiedUser, Identity, ProviderSessions, UserToJoin};
 pub use invitations::{Invited, NewAccount, NewInvitation};
 pub use keys::{CreateKeyError, NewApiKey};

@@ -44,6 +44,14 @@ metrics! {
     gauge EVENT_READERS = "shunt_event_readers";
     /// How long ago all that had happened was in the feeds of events.
     gauge EVENTS_LAG = "shunt_events_lag_seconds" Seconds;
+    /// Hooks by their state: `active`, `failing`, `off`.
+    gauge HOOKS = "shunt_hooks";
+    /// Deliveries to receivers of hooks, by `result`: `taken`, `failed`.
+    counter HOOK_DELIVERIES = "shunt_hook_deliveries_total";
+    /// Deliveries that wait.
+    gauge HOOK_WAITING = "shunt_hook_deliveries_waiting";
+    /// How long the oldest event waits that was not sent to a receiver that works.
+    gauge HOOKS_LAG = "shunt_hooks_lag_seconds" Seconds;
     /// Links per call that creates many links.
     histogram BULK_LINKS = "shunt_bulk_links";
     /// Entries of the blocklist in force.

@@ -19,7 +19,11 @@ pub struct EventBody {
     pub at: String,
     /// The link's own code. Of `hook.off` there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "spring-sale", pattern = "^[A-Za-z0-9_-]{1,64}$", nullable = false)]
+    #[schema(
+        example = "spring-sale",
+        pattern = "^[A-Za-z0-9_-]{1,64}$",
+        nullable = false
+    )]
     pub short_code: Option<String>,
     /// The host of the link; `null`: the service's own.
     #[schema(example = "go.example.org", required = false, nullable)]

@@ -109,9 +109,7 @@ impl Feed {
             let Some(code) = &event.short_code else {
                 continue;
             };
-            let sum = sums
-                .entry(name(event.domain.as_deref(), code))
-                .or_default();
+            let sum = sums.entry(name(event.domain.as_deref(), code)).or_default();
             if event.of == "link.created" {
                 // The code may have been that of an earlier link.
                 *sum = Sum {

@@ -6,8 +6,8 @@ use super::{ApiError, RETRY_AFTER_FAILURE};
 use crate::abuse::AbuseError;
 use crate::accounts::{AccountError, HashError, MAX_KEYS, MAX_PASSKEYS, SignInError, TokenFault};
 use crate::clicks::counts::CountError;
-use crate::domain::PoolTargets;
-use crate::events::FeedError;
+use crate::domain::{MAX_HOOKS, PoolTargets};
+use crate::events::{FeedError, HookError};
 use crate::limits::{Full, TooMany};
 use crate::links::LinkError;
 use crate::oidc::ProviderFault;
@@ -64,6 +64,23 @@ impl From<FeedError> for ApiError {
             }
         };
         Self::new(StatusCode::GONE, why)
+    }
+}
+
+impl From<HookError> for ApiError {
+    fn from(error: HookError) -> Self {
+        match error {
+            HookError::Gone => AccountError::Gone.into(),
+            HookError::TooMany => Self::new(
+                StatusCode::FORBIDDEN,
+                format!(
+                    "This account has the maximum of {MAX_HOOKS} hooks; delete a hook to make room"
+                ),
+            ),
+            HookError::NoSecret(error) => Self::internal(&error.to_string()),
+            HookError::Feed(error) => error.into(),
+            HookError::Store(error) => error.into(),
+        }
     }
 }
 

@@ -25,6 +25,11 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "Key not found")
     }
 
+    /// 404 of a hook.
+    pub fn hook_not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Hook not found")
+    }
+
     /// 403: a link has as many shares as it may have.
     pub fn shares_full(most: i64) -> Self {
         let detail = format!("This link has the maximum of {most} shares; end one to make room");

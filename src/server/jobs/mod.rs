@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
 use crate::config::Config;
@@ -26,6 +27,7 @@ mod flush;
 mod flush_times;
 mod follow;
 mod history;
+mod hooks;
 mod hosts;
 mod invalidation;
 mod maintain;
@@ -104,6 +106,11 @@ pub(super) fn spawn(
     jobs.spawn(history::run(watch));
     jobs.spawn(retention::run(store(), Arc::clone(&app.clock), config.kept));
     jobs.spawn(events::run(feeds));
+    // It gives its hooks back when the service drains.
+    let draining = shutdown.draining_token();
+    jobs.tasks
+        .spawn(hooks::run(app.hook_worker(), draining).boxed());
+    jobs.spawn(hooks::measure(store()));
     let details = || Arc::clone(&app.store.details);
     jobs.spawn(details::run_sums(
         app.store.clone(),

@@ -1,6 +1,6 @@
 //! Removes from the database what no instance needs any longer: links of deleted accounts, links that were long in a bin, old changes of links, clicks of
-//! deleted links, keys of requests that may no longer be repeated, sessions of browsers, invitations and mailed links that have ended; events; and what is
-//! kept against abuse for some days.
+//! deleted links, keys of requests that may no longer be repeated, sessions of browsers, invitations and mailed links that have ended; events and deliveries;
+//! and what is kept against abuse for some days.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,6 +25,9 @@ const ROWS_PER_STEP: u32 = 1_000;
 /// The same for links, each of which has rows in other tables, too.
 const LINKS_PER_STEP: u32 = 250;
 
+/// For so many days deliveries are kept that the receivers of hooks took.
+const DELIVERY_DAYS: u32 = 7;
+
 pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, kept: KeptSettings) {
     every(PAUSE, "removing what is no longer needed", || async {
         remove_deleted_users(&store).await?;
@@ -36,6 +39,7 @@ pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, kept: KeptSettings)
         remove_mailed_links(&store, &*clock).await?;
         remove_audited(&store, &*clock, kept.audit_days).await?;
         remove_events(&store, &*clock, kept.events_days).await?;
+        remove_deliveries(&store, &*clock).await?;
         remove_clicks(&store).await
     })
     .await;
@@ -141,6 +145,18 @@ async fn remove_events(store: &Store, clock: &dyn Clock, days: u32) -> Result<()
     loop {
         let started = Instant::now();
         if store.prune_events(before, ROWS_PER_STEP).await? == 0 {
+            return Ok(());
+        }
+        sleep(started.elapsed()).await;
+    }
+}
+
+/// What the receivers of hooks took is kept for some days.
+async fn remove_deliveries(store: &Store, clock: &dyn Clock) -> Result<(), StoreError> {
+    let before = clock.now().before(DAY * DELIVERY_DAYS);
+    loop {
+        let started = Instant::now();
+        if store.prune_deliveries(before, ROWS_PER_STEP).await? < u64::from(ROWS_PER_STEP) {
             return Ok(());
         }
         sleep(started.elapsed()).await;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{Hook, read_hook};
-use crate::domain::{EventPlace, HookSecret, Timestamp, UserId};
-use crate::store::sql::{Row, query, query_of_each};
+use crate::domain::{EventPlace, HookSecret, Principal, Timestamp};
+use crate::store::sql::{Query, Row, query, query_of_each};
 use crate::store::{Store, StoreError};
 
 /// How long a process has a hook without renewing it: longer than a round takes.
@@ -23,7 +23,7 @@ pub struct LeasedHook {
     /// The hook.
     pub hook: Hook,
     /// Its account.
-    pub owner: UserId,
+    pub owner: Principal,
     /// All that happened up to here has its deliveries.
     pub read: EventPlace,
     /// Rounds in a row in which the receiver took nothing.
@@ -45,6 +45,8 @@ pub struct NewDelivery {
     pub link: String,
     /// What is sent.
     pub body: String,
+    /// What became of it, if it was sent already.
+    pub attempt: Option<Attempt>,
 }
 
 /// A delivery whose moment has come.
@@ -64,11 +66,9 @@ pub struct DueDelivery {
     pub failing_since: Option<Timestamp>,
 }
 
-/// What became of a delivery.
+/// What became of a delivery that was sent.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// The delivery.
-    pub delivery: DueDelivery,
     /// The answer's status, if there was an answer.
     pub status: Option<u16>,
     /// Why the receiver did not take it, and when it is sent again; `None`: the receiver took it.
@@ -76,10 +76,14 @@ pub struct Attempt {
 }
 
 /// What a round came to.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// What became of each delivery.
-    pub attempts: Vec<Attempt>,
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    /// Deliveries that the receiver took.
+    pub taken: u32,
+    /// Deliveries that it did not take.
+    pub failed: u32,
+    /// Why it did not take the last one.
+    pub error: Option<String>,
     /// If the receiver took nothing: when the next round is.
     pub retry_at: Option<Timestamp>,
     /// The hook is switched off, for this reason.
@@ -128,26 +132,29 @@ impl Store {
             "UPDATE hooks SET lease_holder = $2, lease_until = now_micros() + $3 WHERE id = $1 AND is_active AND NOT EXISTS (
                  SELECT 1 FROM hooks AS other WHERE other.owner_id = hooks.owner_id
                  AND other.lease_holder <> $2 AND other.lease_until >= now_micros())
-             RETURNING *",
+             AND (lease_holder = $2 OR lease_until < now_micros())
+             RETURNING *, (SELECT token_key FROM users WHERE id = owner_id) AS owner_key",
         );
         let micros = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
-        let lease = self.engine.by_its_clock(lease.bind(id).bind(holder).bind(micros));
+        let lease = self
+            .engine
+            .by_its_clock(lease.bind(id).bind(holder).bind(micros));
         let leased = self.engine.write(lease).await?;
         leased.first().map(|row| read_leased(row, now)).transpose()
     }
 
-    /// Gives a hook back.
+    /// Gives back all hooks of a process that ends.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn release_hook(&self, id: i64, holder: &str) -> Result<(), StoreError> {
-        let release =
-            query("UPDATE hooks SET lease_until = 0 WHERE id = $1 AND lease_holder = $2");
-        self.engine.execute(release.bind(id).bind(holder)).await?;
+    pub async fn release_hooks(&self, holder: &str) -> Result<(), StoreError> {
+        let release = query("UPDATE hooks SET lease_until = 0 WHERE lease_holder = $1");
+        self.engine.execute(release.bind(holder)).await?;
         Ok(())
     }
 
-    /// Puts events in line, and notes up to where they were read. `false` if the lease is over, or the hook was changed meanwhile.
+    /// Notes events up to a place, and what became of those that were sent already; the others are put in line. `false` if the lease is
+    /// over, or the hook was changed meanwhile: then nothing is noted.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -155,32 +162,43 @@ impl Store {
         &self,
         hook: &LeasedHook,
         holder: &str,
-        deliveries: &[NewDelivery],
-        next: EventPlace,
+        (deliveries, next): (&[NewDelivery], EventPlace),
+        round: &Round,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
+        let micros = now.micros();
         let rows = deliveries.iter().map(|delivery| {
-            json!([delivery.event_id, delivery.of, delivery.link, delivery.body])
+            let attempt = delivery.attempt.as_ref();
+            let failed = attempt.and_then(|attempt| attempt.failed.as_ref());
+            let is_done = attempt.is_some() && failed.is_none();
+            json!([
+                delivery.event_id,
+                delivery.of,
+                delivery.link,
+                if is_done { "" } else { &delivery.body },
+                u8::from(attempt.is_some()),
+                attempt.and_then(|attempt| attempt.status),
+                failed.map(|(error, _)| error),
+                failed.map(|(_, next_at)| next_at.micros()),
+                failed.map(|_| micros),
+                is_done.then_some(micros),
+            ])
         });
         let rows = serde_json::Value::from_iter(rows).to_string();
-        let number = u32::try_from(deliveries.len()).unwrap_or(u32::MAX);
         let id = hook.hook.id;
-        let note = query(
-            "UPDATE hooks SET read_step = $5, read_index = $6, waiting = waiting + $7
-             WHERE id = $1 AND lease_holder = $2 AND lease_until >= now_micros() AND is_active AND read_step = $3 AND read_index = $4",
-        );
-        let note = note.bind(id).bind(holder);
-        let note = note.bind(hook.read.step).bind(hook.read.index);
-        let note = note.bind(next.step).bind(next.index);
-        let note = self.engine.by_its_clock(note.bind(number));
+        let waiting = i64::try_from(deliveries.len()).unwrap_or(i64::MAX) - i64::from(round.taken);
+        let note = self.noted(hook, holder, (waiting, Some(next)), round, now);
         let insert = query_of_each(
-            "INSERT INTO hook_deliveries (hook_id, event_id, type, link, body, made_at)
-             SELECT $1, row ->> 0, row ->> 1, row ->> 2, row ->> 3, $2
+            "INSERT INTO hook_deliveries (hook_id, made_at, event_id, type, link, body, attempts, status, error, next_at, failing_since, done_at)
+             SELECT $1, $2, row ->> 0, row ->> 1, row ->> 2, row ->> 3, (row ->> 4)::bigint, (row ->> 5)::bigint, row ->> 6,
+                 (row ->> 7)::bigint, (row ->> 8)::bigint, (row ->> 9)::bigint
              FROM json_array_elements($3::text::json) WITH ORDINALITY AS rows (row, place) ORDER BY place",
-            "INSERT INTO hook_deliveries (hook_id, event_id, type, link, body, made_at)
-             SELECT $1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, $2 FROM json_each($3) ORDER BY key",
+            "INSERT INTO hook_deliveries (hook_id, made_at, event_id, type, link, body, attempts, status, error, next_at, failing_since, done_at)
+             SELECT $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9
+             FROM json_each($3) ORDER BY key",
         );
         let insert = insert.bind(id).bind(now).bind(rows);
+        let are_waiting = deliveries.iter().any(|delivery| delivery.attempt.is_none());
         // The first of each link, unless an earlier one has its moment already.
         let ready = query(
             "UPDATE hook_deliveries SET next_at = $2 WHERE hook_id = $1 AND done_at IS NULL AND next_at IS NULL
@@ -196,7 +214,12 @@ impl Store {
                 }
                 if !deliveries.is_empty() {
                     connection.execute(insert).await?;
+                }
+                if are_waiting {
                     connection.execute(ready).await?;
+                }
+                if let Some(off) = off_event(hook, round, now) {
+                    connection.execute(off).await?;
                 }
                 Ok(true)
             })
@@ -225,38 +248,23 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn note_outcome(
+    pub async fn note_attempts(
         &self,
         hook: &LeasedHook,
         holder: &str,
-        outcome: &Outcome,
+        attempts: &[(DueDelivery, Attempt)],
+        round: &Round,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let id = hook.hook.id;
-        let done = outcome.attempts.iter().filter(|attempt| attempt.failed.is_none());
-        let done = u32::try_from(done.count()).unwrap_or(u32::MAX);
-        let failed = outcome.attempts.iter().find_map(|attempt| attempt.failed.as_ref());
-        let error = outcome.off.as_deref();
-        let error = error.or(failed.map(|(error, _)| error.as_str()));
-        // What the receiver takes shows that it works again.
-        let note = query(
-            "UPDATE hooks SET waiting = waiting - $3,
-                 failures = CASE WHEN $3 > 0 THEN 0 ELSE failures + 1 END,
-                 failing_since = CASE WHEN $3 > 0 THEN NULL ELSE coalesce(failing_since, $4) END,
-                 retry_at = coalesce($5, 0), last_error = $6, is_active = is_active AND $7
-             WHERE id = $1 AND lease_holder = $2 AND lease_until >= now_micros()",
-        );
-        let note = note.bind(id).bind(holder).bind(done).bind(now);
-        let note = note.bind(outcome.retry_at).bind(error).bind(outcome.off.is_none());
-        let note = self.engine.by_its_clock(note);
+        let note = self.noted(hook, holder, (-i64::from(round.taken), None), round, now);
         self.engine
             .transaction(async |connection| {
                 if connection.execute(note).await? == 0 {
                     return Ok(false);
                 }
-                for attempt in &outcome.attempts {
-                    let delivery = &attempt.delivery;
-                    let status = attempt.status.map(u32::from).map(i64::from);
+                for (delivery, attempt) in attempts {
+                    let status = attempt.status.map(i64::from);
                     if let Some((error, next_at)) = &attempt.failed {
                         let again = query(
                             "UPDATE hook_deliveries SET attempts = attempts + 1, next_at = $2, status = $3, error = $4,
@@ -279,57 +287,55 @@ impl Store {
                     let next = next.bind(id).bind(delivery.link.as_str()).bind(now);
                     connection.execute(next).await?;
                 }
-                if let Some(reason) = &outcome.off {
-                    let tell = query(
-                        "INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags)
-                         VALUES ($1, $2, 'hook.off', $3, '', $4, $5, '[]')",
-                    );
-                    let tell = tell.bind(hook.owner).bind(NO_LINK).bind(now);
-                    let tell = tell.bind(hook.hook.url.as_str()).bind(reason.as_str());
-                    connection.execute(tell).await?;
+                if let Some(off) = off_event(hook, round, now) {
+                    connection.execute(off).await?;
                 }
                 Ok(true)
             })
             .await
     }
 
-    /// How many hooks are switched on, switched off and failing, and how many deliveries wait.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn hook_totals(&self) -> Result<HookTotals, StoreError> {
-        let count = query_of_each(
-            "SELECT count(*) FILTER (WHERE is_active) AS active, count(*) FILTER (WHERE NOT is_active) AS off,
-                 count(*) FILTER (WHERE is_active AND failing_since IS NOT NULL) AS failing,
-                 coalesce(sum(waiting), 0)::bigint AS waiting FROM hooks",
-            "SELECT count(*) FILTER (WHERE is_active) AS active, count(*) FILTER (WHERE NOT is_active) AS off,
-                 count(*) FILTER (WHERE is_active AND failing_since IS NOT NULL) AS failing,
-                 coalesce(sum(waiting), 0) AS waiting FROM hooks",
+    /// Notes what a round came to with the hook, if it still has the lease, and was read up to where it was if it is read on now.
+    fn noted<'q>(
+        &self,
+        hook: &LeasedHook,
+        holder: &'q str,
+        (waiting, next): (i64, Option<EventPlace>),
+        round: &'q Round,
+        now: Timestamp,
+    ) -> Query<'q> {
+        // What the receiver takes shows that it works again.
+        let note = query(
+            "UPDATE hooks SET waiting = waiting + $3,
+                 failures = CASE WHEN $4 > 0 THEN 0 WHEN $5 > 0 THEN failures + 1 ELSE failures END,
+                 failing_since = CASE WHEN $4 > 0 THEN NULL WHEN $5 > 0 THEN coalesce(failing_since, $6) ELSE failing_since END,
+                 last_error = CASE WHEN $5 > 0 THEN $7 WHEN $4 > 0 THEN NULL ELSE last_error END,
+                 retry_at = CASE WHEN $4 > 0 THEN 0 ELSE coalesce($8, retry_at) END,
+                 is_active = is_active AND $9, read_step = coalesce($10, read_step), read_index = coalesce($11, read_index)
+             WHERE id = $1 AND lease_holder = $2 AND lease_until >= now_micros()
+                 AND ($10 IS NULL OR is_active AND read_step = $12 AND read_index = $13)",
         );
-        let Some(row) = self.engine.read_one(count).await? else {
-            return Ok(HookTotals::default());
-        };
-        let number = |name: &str| row.get::<i64>(name).map(i64::unsigned_abs);
-        Ok(HookTotals {
-            active: number("active")?,
-            off: number("off")?,
-            failing: number("failing")?,
-            waiting: number("waiting")?,
-        })
+        let error = round.off.as_deref().or(round.error.as_deref());
+        let note = note.bind(hook.hook.id).bind(holder).bind(waiting);
+        let note = note.bind(round.taken).bind(round.failed).bind(now);
+        let note = note.bind(error).bind(round.retry_at);
+        let note = note.bind(round.off.is_none());
+        let note = note.bind(next.map(|next| next.step));
+        let note = note.bind(next.map(|next| next.index));
+        let note = note.bind(hook.read.step).bind(hook.read.index);
+        self.engine.by_its_clock(note)
     }
 }
 
-/// All hooks of the service.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HookTotals {
-    /// Switched on.
-    pub active: u64,
-    /// Switched off.
-    pub off: u64,
-    /// Switched on, and their receivers took nothing last.
-    pub failing: u64,
-    /// Deliveries that are not done.
-    pub waiting: u64,
+/// Tells in the feed that a hook is switched off.
+fn off_event<'q>(hook: &'q LeasedHook, round: &'q Round, now: Timestamp) -> Option<Query<'q>> {
+    let reason = round.off.as_deref()?;
+    let tell = query(
+        "INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags)
+         VALUES ($1, $2, 'hook.off', $3, '', $4, $5, '[]')",
+    );
+    let tell = tell.bind(hook.owner.user).bind(NO_LINK).bind(now);
+    Some(tell.bind(hook.hook.url.as_str()).bind(reason))
 }
 
 fn read_leased(row: &Row, now: Timestamp) -> Result<LeasedHook, StoreError> {
@@ -347,7 +353,10 @@ fn read_leased(row: &Row, now: Timestamp) -> Result<LeasedHook, StoreError> {
     let failures: i64 = row.get("failures")?;
     Ok(LeasedHook {
         hook: read_hook(row)?,
-        owner: UserId(row.get("owner_id")?),
+        owner: Principal {
+            user: row.get("owner_id")?,
+            key: row.get("owner_key")?,
+        },
         read: EventPlace {
             step: row.get("read_step")?,
             index: row.get("read_index")?,

@@ -1,10 +1,12 @@
 //! Hooks of accounts: where their events are sent.
 
-mod delivering;
 mod deliveries;
+mod delivering;
+mod totals;
 
-pub use delivering::{Attempt, DueDelivery, HookTotals, LeasedHook, NewDelivery, Outcome};
 pub use deliveries::Delivery;
+pub use delivering::{Attempt, DueDelivery, LeasedHook, NewDelivery, Round};
+pub use totals::HookTotals;
 
 use super::sql::{Row, query};
 use super::{Store, StoreError};
@@ -186,7 +188,11 @@ impl Store {
             the_owner!(),
             " RETURNING *"
         ));
-        let (secret, until) = edit.secret.as_ref().map(|(secret, until)| (secret.as_bytes(), *until)).unzip();
+        let (secret, until) = edit
+            .secret
+            .as_ref()
+            .map(|(secret, until)| (secret.as_bytes(), *until))
+            .unzip();
         let change = change
             .bind(owner.user)
             .bind(&owner.key)

@@ -1,0 +1,8 @@
+//! Hooks: events are sent to receivers, in order for each link, until each receiver has them.
+
+mod sender;
+mod service;
+mod worker;
+
+pub use service::{ChangedHook, HookError, Hooks};
+pub use worker::HookWorker;

@@ -1,0 +1,256 @@
+//! Sends events to receivers by HTTP.
+//!
+//! The addresses of a name are checked when the connection is made, as a name may lead elsewhere every time. Redirects are not followed,
+//! and of an answer only its status counts.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use hyper::body::Body as _;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::sync::Semaphore;
+use tokio::time::{timeout, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::domain::{HookSecret, HookTargets, HookUrl, Timestamp};
+use crate::http_client::async_tls;
+
+/// How long a receiver may take, from the look-up of its name to the head of its answer.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long an address may take, so that another one of the name has its turn.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// Addresses of a name that are tried.
+const MAX_ADDRESSES: usize = 3;
+
+/// Look-ups of names at once: each takes a thread.
+const MAX_LOOKUPS: usize = 32;
+
+/// Of an answer so many bytes are read, so that its connection can be used again.
+const MAX_ANSWER: usize = 16 << 10;
+
+/// Why a receiver did not take an event; its text is for the owner of the hook.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SendError {
+    #[error("The address must begin with https://")]
+    NotHttps,
+    #[error("The name of the receiver leads to no public address")]
+    NotPublic,
+    #[error("The name of the receiver was not found")]
+    NoAddress,
+    #[error("The receiver cannot be reached: {0}")]
+    Unreachable(std::io::Error),
+    #[error("TLS: {0}")]
+    Tls(String),
+    #[error("The receiver did not answer within {} seconds", DEADLINE.as_secs())]
+    Late,
+    #[error("The receiver did not answer: {0}")]
+    NoAnswer(hyper::Error),
+    #[error("The request is invalid")]
+    Invalid,
+}
+
+/// Makes connections to receivers.
+pub(super) struct Sender {
+    targets: HookTargets,
+    tls: OnceLock<Result<TlsConnector, String>>,
+    lookups: Semaphore,
+}
+
+/// A message for a receiver, signed.
+pub(super) struct Message<'a> {
+    /// Names the event.
+    pub(super) id: &'a str,
+    /// When it is sent.
+    pub(super) at: Timestamp,
+    /// The event.
+    pub(super) body: &'a str,
+}
+
+/// A receiver, with connections that can be used again.
+pub(super) struct Receiver<'a> {
+    sender: &'a Sender,
+    url: &'a HookUrl,
+    secrets: &'a [HookSecret],
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// A connection ends when this is dropped.
+struct Connection {
+    requests: SendRequest<String>,
+    _driver: AbortOnDropHandle<()>,
+}
+
+impl Sender {
+    pub(super) fn new(targets: HookTargets) -> Self {
+        Self {
+            targets,
+            tls: OnceLock::new(),
+            lookups: Semaphore::new(MAX_LOOKUPS),
+        }
+    }
+
+    pub(super) fn receiver<'a>(
+        &'a self,
+        url: &'a HookUrl,
+        secrets: &'a [HookSecret],
+    ) -> Receiver<'a> {
+        Receiver {
+            sender: self,
+            url,
+            secrets,
+            idle: Mutex::default(),
+        }
+    }
+
+    async fn connect(&self, url: &HookUrl) -> Result<Connection, SendError> {
+        // The setting may be another one than when the hook was made.
+        if self.targets == HookTargets::Public && !url.is_https() {
+            return Err(SendError::NotHttps);
+        }
+        let stream = self.reach(url).await?;
+        if !url.is_https() {
+            return begin(stream).await;
+        }
+        let tls = self
+            .tls
+            .get_or_init(|| async_tls().map_err(|error| error.to_string()));
+        let tls = tls.as_ref().map_err(|why| SendError::Tls(why.clone()))?;
+        let name = ServerName::try_from(url.host().to_owned());
+        let name = name.map_err(|error| SendError::Tls(error.to_string()))?;
+        let stream = tls.connect(name, stream).await;
+        begin(stream.map_err(|error| SendError::Tls(error.to_string()))?).await
+    }
+
+    async fn reach(&self, url: &HookUrl) -> Result<TcpStream, SendError> {
+        let addresses: Vec<SocketAddr> = {
+            let _turn = self.lookups.acquire().await;
+            let found = lookup_host((url.host(), url.port())).await;
+            found.map_err(|_| SendError::NoAddress)?.collect()
+        };
+        let mut last = SendError::NotPublic;
+        let allowed = addresses
+            .iter()
+            .filter(|address| self.targets.allow(address.ip()));
+        for address in allowed.take(MAX_ADDRESSES) {
+            match timeout(CONNECT, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => {
+                    // Each request is written at once.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => last = SendError::Unreachable(error),
+                Err(_) => last = SendError::Late,
+            }
+        }
+        Err(last)
+    }
+}
+
+async fn begin<S>(stream: S) -> Result<Connection, SendError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let shaken = handshake(TokioIo::new(stream)).await;
+    let (requests, connection) = shaken.map_err(SendError::NoAnswer)?;
+    let driver = tokio::spawn(async move {
+        // Its request says what went wrong.
+        let _ = connection.await;
+    });
+    Ok(Connection {
+        requests,
+        _driver: AbortOnDropHandle::new(driver),
+    })
+}
+
+impl Receiver<'_> {
+    /// Sends a message; returns the status of the answer.
+    pub(super) async fn send(&self, message: &Message<'_>) -> Result<u16, SendError> {
+        let deadline = tokio::time::Instant::now() + DEADLINE;
+        let sent = timeout_at(deadline, self.send_without_deadline(message)).await;
+        sent.unwrap_or(Err(SendError::Late))
+    }
+
+    async fn send_without_deadline(&self, message: &Message<'_>) -> Result<u16, SendError> {
+        if let Some(connection) = self.take_idle()
+            && let Ok(status) = self.ask(connection, message).await
+        {
+            return Ok(status);
+        }
+        // An idle connection may be closed at any time.
+        let connection = self.sender.connect(self.url).await?;
+        self.ask(connection, message).await
+    }
+
+    fn take_idle(&self) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|connection| !connection.requests.is_closed());
+        idle.pop()
+    }
+
+    async fn ask(
+        &self,
+        mut connection: Connection,
+        message: &Message<'_>,
+    ) -> Result<u16, SendError> {
+        let request = self.request(message)?;
+        connection
+            .requests
+            .ready()
+            .await
+            .map_err(SendError::NoAnswer)?;
+        let answer = connection.requests.send_request(request).await;
+        let answer = answer.map_err(SendError::NoAnswer)?;
+        let status = answer.status().as_u16();
+        if was_read(answer).await {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.push(connection);
+        }
+        Ok(status)
+    }
+
+    fn request(&self, message: &Message<'_>) -> Result<Request<String>, SendError> {
+        let signatures = self
+            .secrets
+            .iter()
+            .map(|secret| secret.sign(message.id, message.at, message.body));
+        let signatures: Vec<_> = signatures.collect();
+        let request = Request::post(self.url.path())
+            .header(HOST, self.url.authority())
+            .header(CONTENT_TYPE, "application/json")
+            .header(USER_AGENT, concat!("shunt/", env!("CARGO_PKG_VERSION")))
+            .header("webhook-id", message.id)
+            .header("webhook-timestamp", message.at.unix_seconds())
+            .header("webhook-signature", signatures.join(" "))
+            .body(message.body.to_owned());
+        request.map_err(|_| SendError::Invalid)
+    }
+}
+
+/// Reads the rest of an answer. `false` if it is long, or does not end at once.
+async fn was_read(answer: Response<hyper::body::Incoming>) -> bool {
+    let mut body = answer.into_body();
+    let rest = async {
+        let mut read = 0;
+        while read <= MAX_ANSWER {
+            let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+            match frame.await {
+                None => return true,
+                Some(Ok(frame)) => read += frame.data_ref().map_or(0, bytes::Bytes::len),
+                Some(Err(_)) => return false,
+            }
+        }
+        false
+    };
+    timeout(Duration::from_secs(1), rest).await.unwrap_or(false)
+}

@@ -1,0 +1,430 @@
+//! Works hooks off: reads the feeds of their accounts and sends what their receivers want.
+//!
+//! Of each link at most one event is on its way. While a receiver takes everything, events are sent as they are read, and noted
+//! afterwards; what it does not take waits in line, and so does what comes meanwhile.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream::iter;
+use futures_util::{FutureExt, StreamExt};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use super::sender::{Message, Receiver, Sender};
+use crate::domain::{Clock, CurrentHosts, EventPlace, HookTargets, Timestamp};
+use crate::events::event_body;
+use crate::store::{
+    Attempt, DueDelivery, Event, LeasedHook, NewDelivery, Round, Store, StoreError,
+};
+use crate::telemetry::metrics::HOOK_DELIVERIES;
+
+/// Hooks that are worked off at once: each has at most [`MAX_ROUND_BYTES`] and some connections.
+const MAX_HOOKS_AT_ONCE: usize = 512;
+
+/// Deliveries to a receiver that are on their way at once.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Events that are read at once.
+const PAGE: usize = 100;
+
+/// Deliveries of one round, unless the receiver takes nothing.
+const MAX_ROUND: usize = 50;
+
+/// Bytes of one round, unless its first event has more.
+const MAX_ROUND_BYTES: usize = 128 << 10;
+
+/// A receiver gets one delivery in this time, in the mean.
+const PACE: Duration = Duration::from_millis(10);
+
+/// So many deliveries wait at most: further events are read when the receiver took some.
+const MAX_WAITING: u32 = 1_000;
+
+/// Bytes of a delivery: of a larger one the classes are left out.
+const MAX_BYTES: usize = 64 << 10;
+
+/// A round begins no delivery after this time, so that its lease lasts.
+const BEGINS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Deliveries of a hook that are kept, and after how many more the older ones are removed.
+const KEPT: u32 = 10_000;
+const REMOVED_AFTER: u32 = 1_000;
+
+/// The pauses before a delivery is sent again; the last one stays.
+const PAUSES: [Duration; 8] = [
+    Duration::from_secs(5),
+    Duration::from_secs(30),
+    Duration::from_mins(2),
+    Duration::from_mins(10),
+    Duration::from_mins(30),
+    Duration::from_hours(1),
+    Duration::from_hours(3),
+    Duration::from_hours(6),
+];
+
+/// A hook whose receiver does not take a delivery for so long is switched off.
+const GIVES_UP: Duration = Duration::from_hours(3 * 24);
+
+/// Works off the hooks of all accounts, beside other instances.
+pub struct HookWorker {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    hosts: CurrentHosts,
+    sender: Sender,
+    /// The name of this process.
+    holder: String,
+    /// Hooks that are worked off.
+    running: Mutex<HashSet<i64>>,
+    /// Deliveries of each hook since the older ones were removed.
+    kept: Mutex<HashMap<i64, u32>>,
+}
+
+/// What became of some events.
+struct Sent {
+    attempts: Vec<Option<Attempt>>,
+    round: Round,
+}
+
+/// What is sent once, or once more.
+struct Outgoing<'a> {
+    event_id: &'a str,
+    body: &'a str,
+    /// How many times it was sent already.
+    attempts: u32,
+    failing_since: Option<Timestamp>,
+}
+
+impl HookWorker {
+    /// Under a name that no other process has.
+    #[must_use]
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        hosts: CurrentHosts,
+        targets: HookTargets,
+        holder: String,
+    ) -> Self {
+        Self {
+            store,
+            clock,
+            hosts,
+            sender: Sender::new(targets),
+            holder,
+            running: Mutex::default(),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Begins to work off all hooks that have something to send. To be called about once a second.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn look(self: &Arc<Self>, tasks: &mut JoinSet<()>) -> Result<(), StoreError> {
+        while tasks.try_join_next().is_some() {}
+        let room = MAX_HOOKS_AT_ONCE.saturating_sub(tasks.len());
+        // Those that are worked off already are found, too.
+        let limit = u32::try_from(MAX_HOOKS_AT_ONCE + room).unwrap_or(u32::MAX);
+        let now = self.clock.now();
+        let due = self.store.due_hooks(&self.holder, now, MAX_WAITING, limit);
+        for id in due.await? {
+            if tasks.len() >= MAX_HOOKS_AT_ONCE || !self.running().insert(id) {
+                continue;
+            }
+            let worker = Arc::clone(self);
+            tasks.spawn(async move {
+                let _ends = Running {
+                    worker: &worker,
+                    id,
+                };
+                if let Err(error) = worker.work_off(id).await {
+                    tracing::debug!(%error, hook = id, "a hook is worked off later");
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Leaves the hooks to other processes, once no task works any of them off.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn release(&self) -> Result<(), StoreError> {
+        self.store.release_hooks(&self.holder).await
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashSet<i64>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn work_off(&self, id: i64) -> Result<(), StoreError> {
+        loop {
+            let began = Instant::now();
+            let now = self.clock.now();
+            let leased = self.store.lease_hook(id, &self.holder, now).await?;
+            let Some(hook) = leased else { return Ok(()) };
+            let sent = if hook.hook.waiting == 0 {
+                self.send_new(&hook).await?
+            } else {
+                self.send_waiting(&hook).await?
+            };
+            let Some(sent) = sent else { return Ok(()) };
+            let pace = PACE.saturating_mul(sent);
+            sleep(pace.saturating_sub(began.elapsed())).await;
+        }
+    }
+
+    /// Sends what happened; `None` if there is nothing to go on with, else how many deliveries were sent.
+    async fn send_new(&self, hook: &LeasedHook) -> Result<Option<u32>, StoreError> {
+        let page = self.store.events_after(hook.owner, hook.read, PAGE).await?;
+        if page.next == hook.read {
+            return Ok(None);
+        }
+        let mut next = hook.read;
+        let mut links = HashSet::new();
+        let (mut deliveries, mut bytes) = (Vec::new(), 0);
+        let mut is_whole = true;
+        for event in &page.events {
+            if let Some(delivery) = self.delivery(hook, event) {
+                bytes += delivery.body.len();
+                let is_full = deliveries.len() >= MAX_ROUND || bytes > MAX_ROUND_BYTES;
+                // The second event of a link waits for the first one.
+                if is_full && !deliveries.is_empty() || !links.insert(delivery.link.clone()) {
+                    is_whole = false;
+                    break;
+                }
+                deliveries.push(delivery);
+            }
+            next = event.cursor.place;
+        }
+        if is_whole {
+            next = page.next;
+        }
+        let outgoing = deliveries.iter().map(|delivery| Outgoing {
+            event_id: &delivery.event_id,
+            body: &delivery.body,
+            attempts: 0,
+            failing_since: None,
+        });
+        let Sent { attempts, round } = self.send(hook, outgoing.collect()).await;
+        for (delivery, attempt) in deliveries.iter_mut().zip(attempts) {
+            delivery.attempt = attempt;
+        }
+        let is_noted = self.note_new(hook, &deliveries, next, &round).await?;
+        // A short page was the last one.
+        let are_more = !is_whole || page.events.len() >= PAGE / 2;
+        let goes_on = is_noted && are_more && round.failed == 0;
+        Ok(goes_on.then_some(round.taken))
+    }
+
+    /// Sends what waits, and puts what happened meanwhile in line; as [`HookWorker::send_new`].
+    async fn send_waiting(&self, hook: &LeasedHook) -> Result<Option<u32>, StoreError> {
+        let mut queued = 0;
+        if hook.hook.waiting < u64::from(MAX_WAITING) {
+            let page = self.store.events_after(hook.owner, hook.read, PAGE).await?;
+            if page.next != hook.read {
+                let events = page.events.iter();
+                let deliveries = events.filter_map(|event| self.delivery(hook, event));
+                let deliveries: Vec<_> = deliveries.collect();
+                let nothing = Round::default();
+                if !self
+                    .note_new(hook, &deliveries, page.next, &nothing)
+                    .await?
+                {
+                    return Ok(None);
+                }
+                queued = deliveries.len();
+            }
+        }
+        let now = self.clock.now();
+        if hook.retry_at > now {
+            return Ok(None);
+        }
+        let most = if hook.failures > 0 { 1 } else { SIDE_BY_SIDE };
+        let limit = u32::try_from(most).unwrap_or(u32::MAX);
+        let due = self.store.due_deliveries(hook.hook.id, now, limit).await?;
+        if due.is_empty() {
+            return Ok((queued > 0).then_some(0));
+        }
+        let outgoing = due.iter().map(|delivery| Outgoing {
+            event_id: &delivery.event_id,
+            body: &delivery.body,
+            attempts: delivery.attempts,
+            failing_since: delivery.failing_since,
+        });
+        let Sent { attempts, round } = self.send(hook, outgoing.collect()).await;
+        let attempts = due.into_iter().zip(attempts);
+        let attempts = attempts.filter_map(|(delivery, attempt)| Some((delivery, attempt?)));
+        let attempts: Vec<(DueDelivery, Attempt)> = attempts.collect();
+        let now = self.clock.now();
+        let noted = self
+            .store
+            .note_attempts(hook, &self.holder, &attempts, &round, now);
+        let goes_on = noted.await? && round.taken > 0 && round.off.is_none();
+        note_round(hook, &round);
+        Ok(goes_on.then_some(round.taken))
+    }
+
+    /// Removes the oldest deliveries from time to time.
+    async fn remove_older(&self, id: i64, made: usize) -> Result<(), StoreError> {
+        let is_time = {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let since = kept.entry(id).or_default();
+            *since = since.saturating_add(u32::try_from(made).unwrap_or(u32::MAX));
+            let is_time = *since >= REMOVED_AFTER;
+            if is_time {
+                *since = 0;
+            }
+            is_time
+        };
+        if is_time {
+            self.store.keep_newest_deliveries(id, KEPT).await?;
+        }
+        Ok(())
+    }
+
+    async fn note_new(
+        &self,
+        hook: &LeasedHook,
+        deliveries: &[NewDelivery],
+        next: EventPlace,
+        round: &Round,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        let new = (deliveries, next);
+        let noted = self
+            .store
+            .add_deliveries(hook, &self.holder, new, round, now);
+        let is_noted = noted.await?;
+        note_round(hook, round);
+        self.remove_older(hook.hook.id, deliveries.len()).await?;
+        Ok(is_noted)
+    }
+
+    /// The delivery of an event, if the receiver wants it.
+    fn delivery(&self, hook: &LeasedHook, event: &Event) -> Option<NewDelivery> {
+        let of = event.happened.event_type();
+        if !hook.hook.filter.takes(of, &event.tags) {
+            return None;
+        }
+        let code = event.code.as_ref();
+        let mut document = event_body(event, code.and_then(|code| self.hosts.host_of(code)));
+        let mut body = serde_json::to_string(&document).ok()?;
+        if body.len() > MAX_BYTES {
+            document.classes = None;
+            body = serde_json::to_string(&document).ok()?;
+        }
+        Some(NewDelivery {
+            event_id: document.id,
+            of: of.as_str(),
+            link: code
+                .map(|code| code.as_key().to_owned())
+                .unwrap_or_default(),
+            body,
+            attempt: None,
+        })
+    }
+
+    /// Sends events of different links side by side, until one is not taken.
+    async fn send(&self, hook: &LeasedHook, outgoing: Vec<Outgoing<'_>>) -> Sent {
+        let receiver = self.sender.receiver(&hook.hook.url, &hook.secrets);
+        let (began, ends) = (Instant::now(), AtomicBool::new(false));
+        let mut attempts: Vec<Option<Attempt>> = vec![None; outgoing.len()];
+        let mut round = Round::default();
+        let mut sending = Vec::new();
+        for (place, outgoing) in outgoing.iter().enumerate() {
+            let (receiver, ends) = (&receiver, &ends);
+            let one = async move {
+                if ends.load(Ordering::Relaxed) || began.elapsed() > BEGINS_WITHIN {
+                    return (place, None);
+                }
+                let sent = self.send_one(receiver, outgoing).await;
+                if sent.0.failed.is_some() {
+                    ends.store(true, Ordering::Relaxed);
+                }
+                (place, Some(sent))
+            };
+            sending.push(one.boxed());
+        }
+        let mut sending = iter(sending).buffer_unordered(SIDE_BY_SIDE);
+        while let Some((place, sent)) = sending.next().await {
+            let Some((attempt, is_gone)) = sent else {
+                continue;
+            };
+            match &attempt.failed {
+                None => round.taken += 1,
+                Some((error, _)) => {
+                    round.failed += 1;
+                    round.error = Some(error.clone());
+                }
+            }
+            if is_gone {
+                round.off.clone_from(&round.error);
+            }
+            let failing_since = outgoing[place].failing_since.or(hook.hook.failing_since);
+            let gives_up = self.clock.now().before(GIVES_UP);
+            if attempt.failed.is_some() && failing_since.is_some_and(|since| since <= gives_up) {
+                let error = round.error.as_deref().unwrap_or_default();
+                round.off = Some(format!("It failed for 3 days. {error}"));
+            }
+            attempts[place] = Some(attempt);
+        }
+        if round.taken == 0 && round.failed > 0 {
+            round.retry_at = Some(self.clock.now().after(pause(hook.failures)));
+        }
+        Sent { attempts, round }
+    }
+
+    /// Sends one event. Returns also whether the receiver wants no events any more.
+    async fn send_one(&self, receiver: &Receiver<'_>, outgoing: &Outgoing<'_>) -> (Attempt, bool) {
+        // The specification wants no full stop in it.
+        let id = outgoing.event_id.replace('.', "_");
+        let answer = receiver
+            .send(&Message {
+                id: &id,
+                at: self.clock.now(),
+                body: outgoing.body,
+            })
+            .await;
+        let status = answer.as_ref().ok().copied();
+        let error = match answer {
+            Ok(200..=299) => None,
+            Ok(status) => Some(format!("The receiver answered {status}")),
+            Err(error) => Some(error.to_string()),
+        };
+        let next_at = self.clock.now().after(pause(outgoing.attempts));
+        let attempt = Attempt {
+            status,
+            failed: error.map(|error| (error, next_at)),
+        };
+        (attempt, status == Some(410))
+    }
+}
+
+/// Notes that a hook is not worked off any more, also if its task is aborted.
+struct Running<'a> {
+    worker: &'a HookWorker,
+    id: i64,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.worker.running().remove(&self.id);
+    }
+}
+
+fn note_round(hook: &LeasedHook, round: &Round) {
+    metrics::counter!(HOOK_DELIVERIES, "result" => "taken").increment(round.taken.into());
+    metrics::counter!(HOOK_DELIVERIES, "result" => "failed").increment(round.failed.into());
+    let id = hook.hook.id;
+    if let Some(reason) = &round.off {
+        tracing::info!(hook = id, account = hook.owner.user.0, %reason, "a hook is switched off");
+    }
+}
+
+/// The pause after so many attempts before this one.
+fn pause(attempts: u32) -> Duration {
+    let place = usize::try_from(attempts).unwrap_or(usize::MAX);
+    PAUSES[place.min(PAUSES.len() - 1)]
+}
