@@ -15,7 +15,7 @@ use crate::accounts::Accounts;
 use crate::events::Hooks;
 #[cfg(test)]
 use crate::http::documented::{
-    ErrorBody, Limited, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesBody, TakesQuery,
+    ErrorBody, NeedsDatabase, NeedsRoom, NeedsToken, NeedsWriteKey, TakesBody, TakesQuery,
 };
 use crate::http::{ApiError, Json, JsonBody, QueryOf};
 
@@ -65,7 +65,7 @@ impl DeliveriesQuery {
     }
 }
 
-/// No hook has the number 0.
+/// The hook that the path names; no hook has the number 0.
 fn id(parameters: &RawPathParams) -> i64 {
     let id = parameters.iter().find(|(name, _)| *name == "id");
     id.and_then(|(_, id)| id.parse().ok()).unwrap_or_default()
@@ -85,7 +85,7 @@ fn id(parameters: &RawPathParams) -> i64 {
         (status = 200, description = "The hook, with its secret", body = HookWithSecret),
         (status = 403, description = "The key may not write, or the account has as many hooks as it may have", body = ErrorBody,
             example = json!({"detail": "This account has the maximum of 10 hooks; delete a hook to make room"})),
-        TakesBody, NeedsToken, Limited, NeedsRoom, NeedsDatabase,
+        TakesBody, NeedsToken, NeedsRoom, NeedsDatabase,
     ),
 )]
 pub(super) async fn make(
@@ -152,7 +152,7 @@ pub(super) async fn show(
     responses(
         (status = 200, description = "The hook as it is now, with a new secret if one was asked for", body = HookWithSecret),
         (status = 404, description = "No hook of yours has this identifier", body = ErrorBody, example = json!({"detail": "Hook not found"})),
-        TakesBody, NeedsToken, NeedsWriteKey, NeedsRoom, NeedsDatabase,
+        TakesBody, NeedsToken, NeedsWriteKey, NeedsDatabase,
     ),
 )]
 pub(super) async fn edit(

@@ -208,9 +208,9 @@ both_modes! {
         }
         refused.sort();
         assert_eq!(refused, [
-            "DELETE /urls/tags/{tag}", "DELETE /urls/trash/{short_code}", "DELETE /urls/{short_code}", "DELETE /urls/{short_code}/pool", "DELETE /urls/{short_code}/shares/{id}",
-            "PATCH /urls/tags/{tag}", "PATCH /urls/{short_code}",
-            "POST /urls/bulk", "POST /urls/shorten", "POST /urls/{short_code}/pool", "POST /urls/{short_code}/restore", "POST /urls/{short_code}/shares",
+            "DELETE /hooks/{id}", "DELETE /urls/tags/{tag}", "DELETE /urls/trash/{short_code}", "DELETE /urls/{short_code}", "DELETE /urls/{short_code}/pool", "DELETE /urls/{short_code}/shares/{id}",
+            "GET /hooks", "GET /hooks/{id}", "GET /hooks/{id}/deliveries", "PATCH /hooks/{id}", "PATCH /urls/tags/{tag}", "PATCH /urls/{short_code}",
+            "POST /hooks", "POST /hooks/{id}/replay", "POST /urls/bulk", "POST /urls/shorten", "POST /urls/{short_code}/pool", "POST /urls/{short_code}/restore", "POST /urls/{short_code}/shares",
         ]);
     }
 

@@ -27,6 +27,7 @@ mod foreign_pages;
 mod from_api;
 mod groups;
 mod growth;
+mod hooks;
 mod hostile_search;
 mod imported_hosts;
 mod instances;

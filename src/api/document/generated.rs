@@ -74,6 +74,13 @@ use crate::http::{ErrorBody, json_line};
         crate::api::trash::list,
         crate::api::trash::restore,
         crate::api::trash::end,
+        crate::api::hooks::make,
+        crate::api::hooks::list,
+        crate::api::hooks::show,
+        crate::api::hooks::edit,
+        crate::api::hooks::delete,
+        crate::api::hooks::deliveries,
+        crate::api::hooks::replay,
         crate::api::domains::domains,
         crate::api::domains::ask,
         crate::api::domains::assetlinks,
@@ -116,6 +123,7 @@ use crate::http::{ErrorBody, json_line};
         (name = "accounts", description = "Register, log in, see whose token it is, change and delete the account"),
         (name = "groups", description = "Share links with other accounts, as viewers, editors and owners"),
         (name = "links", description = "Shorten, follow, list, count, delete"),
+        (name = "hooks", description = "Send events to an address of yours as they happen"),
         (name = "administration", description = "For administrators: remove, ban, see reports and the audit"),
         (name = "operations", description = "For operators of the service"),
         (name = "documentation", description = "This page, and its OpenAPI document"),
@@ -184,7 +192,7 @@ impl GroupHeader {
         let has_tag = |tag| operation.tags.iter().flatten().any(|of| of == tag);
         let id = operation.operation_id.as_deref().unwrap_or_default();
         let is_of_keys = ["create_key", "list_keys", "delete_key"].contains(&id);
-        operation.security.is_some() && (has_tag("links") || is_of_keys)
+        operation.security.is_some() && (has_tag("links") || has_tag("hooks") || is_of_keys)
     }
 }
 

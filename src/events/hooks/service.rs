@@ -66,7 +66,7 @@ impl Hooks {
         }
     }
 
-    /// Makes a hook. It is sent what happens from now on.
+    /// Makes a hook. It is sent what gets its place in the feed from now on.
     ///
     /// # Errors
     /// [`HookError::Gone`], [`HookError::TooMany`], [`HookError::NoSecret`], [`HookError::Store`].
@@ -76,6 +76,7 @@ impl Hooks {
         url: &HookUrl,
         filter: &HookFilter,
     ) -> Result<(Hook, HookSecret), HookError> {
+        self.store.room.check()?;
         let secret = HookSecret::generate().map_err(HookError::NoSecret)?;
         let new = NewHook {
             url,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{Hook, read_hook};
-use crate::domain::{EventPlace, HookSecret, Principal, Timestamp};
+use crate::domain::{EventPlace, HookSecret, LinkId, Principal, Timestamp};
 use crate::store::sql::{Query, Row, query, query_of_each};
 use crate::store::{Store, StoreError};
 
@@ -16,7 +16,7 @@ use crate::store::{Store, StoreError};
 const LEASE: Duration = Duration::from_secs(30);
 
 /// The link of events that belong to none.
-const NO_LINK: i64 = i64::MAX;
+const NO_LINK: LinkId = LinkId::LAST;
 
 /// A hook that this process works off.
 pub struct LeasedHook {

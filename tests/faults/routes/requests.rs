@@ -333,6 +333,7 @@ async fn links(all: &mut Requests<'_>) {
     tags(all).await;
     bin(all, token).await;
     shares(all, token).await;
+    hooks(all, token).await;
     statements(all, token).await;
     let report = json!({ "short_code": code, "reason": "phishing" });
     let request = all.plain("POST /report", &[]).json(&report);
@@ -365,6 +366,31 @@ async fn pool(all: &mut Requests<'_>, token: &str) {
         let route = format!("{method} /urls/{{short_code}}/pool");
         all.api(token, &route, &filled, "", &Value::Null);
     }
+}
+
+async fn hooks(all: &mut Requests<'_>, token: &str) {
+    let body = json!({ "url": "https://example.org/in", "types": ["hook.off"] });
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let request = all.app.request(Method::POST, "/hooks").bearer_auth(token);
+        let made = Response::of(request.json(&body)).await;
+        assert_eq!(made.status, 200, "{made:?}");
+        ids.push(made.json()["id"].to_string());
+    }
+    let events = all.app.get_as(token, "/urls/my/events?after=now").await;
+    let cursor = events.header("shunt-cursor").to_owned();
+    let kept = [("id", ids[0].as_str())];
+    all.api(token, "GET /hooks", &[], "", &Value::Null);
+    all.api(token, "POST /hooks", &[], "", &body);
+    all.api(token, "GET /hooks/{id}", &kept, "", &Value::Null);
+    let change = json!({ "is_active": true });
+    all.api(token, "PATCH /hooks/{id}", &kept, "", &change);
+    let route = "GET /hooks/{id}/deliveries";
+    all.api(token, route, &kept, "", &Value::Null);
+    let after = json!({ "after": cursor });
+    all.api(token, "POST /hooks/{id}/replay", &kept, "", &after);
+    let gone = [("id", ids[1].as_str())];
+    all.api(token, "DELETE /hooks/{id}", &gone, "", &Value::Null);
 }
 
 async fn shares(all: &mut Requests<'_>, token: &str) {

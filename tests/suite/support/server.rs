@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Settings that are removed from the environment of the program, so that a developer's own do not leak in.
-const SETTINGS: [&str; 80] = [
+const SETTINGS: [&str; 81] = [
     "BIND",
     "BASE_URL",
     "DATABASE_URL",
@@ -68,6 +68,7 @@ const SETTINGS: [&str; 80] = [
     "AUDIT_DAYS",
     "TRASH_DAYS",
     "EVENTS_DAYS",
+    "HOOK_TARGETS",
     "BLOCKLIST",
     "NOINDEX",
     "SECURITY_CONTACT",

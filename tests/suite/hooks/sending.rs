@@ -1,0 +1,154 @@
+//! What a receiver gets, in which order.
+
+use std::collections::HashSet;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::receiver::Receiver;
+use super::{deliveries, hook, hook_of, patch_hook, show_hook, told};
+use crate::suite::managed::{patch, send};
+use crate::support::{both_modes, eventually};
+
+both_modes! {
+    with &[("HOOK_TARGETS", "private")];
+
+    async fn an_event_is_sent_signed_as_the_document_of_the_feed(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        app.shorten(&token, "https://example.org/earlier").await;
+        told(app, &token, 1).await;
+        let (id, secret) = hook(app, &token, &receiver).await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+        let received = receiver.receives(2).await;
+        assert_eq!(receiver.told(), [format!("link.created {code}"), format!("clicks {code}")]);
+        let feed = app.get_as(&token, "/urls/my/events").await;
+        let feed: Vec<Value> = feed.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for (received, event) in received.iter().zip(&feed[1..]) {
+            assert_eq!(&received.event, event);
+            assert_eq!(received.id, event["id"].as_str().unwrap().replace('.', "_"));
+            assert!(received.is_signed_by(&secret) && received.signatures() == 1);
+            assert!(!received.is_signed_by("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"));
+        }
+        eventually("the deliveries are noted", async || deliveries(app, &token, id).await.len() == 2).await;
+        let noted = deliveries(app, &token, id).await;
+        assert_eq!((&noted[0]["event_id"], &noted[0]["type"]), (&feed[2]["id"], &json!("clicks")));
+        assert_eq!((&noted[1]["status"], &noted[1]["attempts"]), (&json!(204), &json!(1)));
+        assert!(noted[1]["delivered_at"].is_string() && noted[1]["next_attempt_at"].is_null());
+        assert_eq!(show_hook(app, &token, id).await["waiting"], 0);
+    }
+
+    async fn only_the_types_and_tags_that_are_wanted_are_sent(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        let body = json!({ "url": receiver.url, "types": ["link.created", "clicks"], "tags": ["spring"] });
+        hook_of(app, &token, &body).await;
+        let make = async |tags: &[&str]| {
+            let body = json!({ "target_url": "https://example.org/", "tags": tags });
+            let made = send(app, Method::POST, &token, "/urls/shorten", &body).await;
+            made.json()["short_code"].as_str().unwrap().to_owned()
+        };
+        let (other, wanted) = (make(&["autumn"]).await, make(&["spring", "sale"]).await);
+        for code in [&other, &wanted] {
+            assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
+            patch(app, &token, code, &json!({ "title": "Sale" })).await;
+        }
+        let last = make(&["spring"]).await;
+        eventually("the last link came", async || receiver.told().contains(&format!("link.created {last}"))).await;
+        eventually("the clicks came", async || receiver.told().contains(&format!("clicks {wanted}"))).await;
+        let came: HashSet<_> = receiver.told().into_iter().collect();
+        let expected = [format!("link.created {wanted}"), format!("clicks {wanted}"), format!("link.created {last}")];
+        assert_eq!(came, HashSet::from(expected));
+    }
+
+    async fn events_of_a_link_come_in_their_order_and_all_of_many(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        hook(app, &token, &receiver).await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for title in ["a", "b", "c"] {
+            patch(app, &token, &code, &json!({ "title": title })).await;
+        }
+        let links = vec![json!({ "target_url": "https://example.org/many" }); 300];
+        let made = send(app, Method::POST, &token, "/urls/bulk", &json!(links)).await;
+        assert_eq!(made.status, 200, "{}", made.text);
+        app.delete(&token, &code).await;
+        let received = receiver.receives(305).await;
+        let ids: HashSet<_> = received.iter().map(|received| received.id.as_str()).collect();
+        assert_eq!(ids.len(), 305);
+        let of_link = received.iter().filter(|received| received.event["short_code"] == code.as_str());
+        let of_link: Vec<_> = of_link.map(|received| (received.event["type"].as_str().unwrap(), received.event["title"].as_str().unwrap())).collect();
+        assert_eq!(of_link, [("link.created", ""), ("link.changed", "a"), ("link.changed", "b"), ("link.changed", "c"), ("link.deleted", "c")]);
+    }
+
+    async fn what_happens_while_a_hook_is_off_is_sent_when_it_is_on_again(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        let (id, _) = hook(app, &token, &receiver).await;
+        let off = patch_hook(app, &token, id, &json!({ "is_active": false })).await;
+        assert_eq!(off["is_active"], false);
+        let code = app.shorten(&token, "https://example.org/").await;
+        // Another hook shows that the event would have been sent by now.
+        let other = Receiver::start().await;
+        hook(app, &token, &other).await;
+        app.shorten(&token, "https://example.org/").await;
+        other.receives(1).await;
+        assert!(receiver.received().is_empty());
+        patch_hook(app, &token, id, &json!({ "is_active": true })).await;
+        receiver.receives(2).await;
+        assert_eq!(receiver.told()[0], format!("link.created {code}"));
+    }
+
+    async fn events_are_sent_again_from_a_cursor_with_the_ids_that_they_had(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        for target in ["https://example.org/1", "https://example.org/2"] {
+            app.shorten(&token, target).await;
+        }
+        told(app, &token, 2).await;
+        let (id, _) = hook(app, &token, &receiver).await;
+        app.shorten(&token, "https://example.org/3").await;
+        let third = receiver.receives(1).await.remove(0);
+        let feed = app.get_as(&token, "/urls/my/events").await;
+        let first: Value = serde_json::from_str(feed.text.lines().next().unwrap()).unwrap();
+        let path = format!("/hooks/{id}/replay");
+        eventually("the delivery is noted", async || deliveries(app, &token, id).await.len() == 1).await;
+        let again = send(app, Method::POST, &token, &path, &json!({ "after": first["id"] })).await;
+        assert_eq!(again.status, 202, "{}", again.text);
+        let received = receiver.receives(3).await;
+        assert_eq!(received[1].event["target_url"], "https://example.org/2");
+        assert_eq!((&received[2].id, &received[2].event), (&third.id, &third.event));
+        send(app, Method::POST, &token, &path, &json!({ "after": "no cursor" })).await
+            .is_error(422, "after: must be the id of an event, as it was given");
+        send(app, Method::POST, &token, &path, &json!({ "after": "ffffffff1.0" })).await
+            .is_error(410, "The database went back to a state before this event; begin again without `after`");
+    }
+
+    async fn a_new_secret_signs_beside_the_former_one(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        let (id, former) = hook(app, &token, &receiver).await;
+        let rotated = patch_hook(app, &token, id, &json!({ "rotate_secret": true })).await;
+        let secret = rotated["secret"].as_str().unwrap().to_owned();
+        assert_ne!(secret, former);
+        app.shorten(&token, "https://example.org/").await;
+        let received = receiver.receives(1).await;
+        assert!(received[0].is_signed_by(&secret) && received[0].is_signed_by(&former));
+        assert_eq!(received[0].signatures(), 2);
+        // After a day only the new one signs.
+        app.backend.execute("UPDATE hooks SET old_secret_until = length($1)", "long ago").await;
+        app.shorten(&token, "https://example.org/").await;
+        let received = receiver.receives(2).await;
+        assert!(received[1].is_signed_by(&secret) && received[1].signatures() == 1);
+    }
+
+    async fn another_process_goes_on_where_one_stopped(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        hook(app, &token, &receiver).await;
+        app.shorten(&token, "https://example.org/1").await;
+        receiver.receives(1).await;
+        app.shorten(&token, "https://example.org/2").await;
+        app.server.stop().await;
+        app.server = app.another(&[("HOOK_TARGETS", "private")]).await;
+        app.shorten(&token, "https://example.org/3").await;
+        eventually("all came", async || {
+            let targets: HashSet<_> = receiver.received().iter().map(|received| received.event["target_url"].to_string()).collect();
+            targets.len() == 3
+        }).await;
+    }
+}
