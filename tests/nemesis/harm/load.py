@@ -17,6 +17,7 @@ from .books import Book, Mark, State, TakenBy
 from .client import Client, Cut, NotSent, Response
 from .endings import Endings
 from .feeds import Feeds
+from .hooks import Hooks
 from .judge import RAISE_SECONDS, Judge
 from .servers import Instance
 from .world import World
@@ -69,6 +70,7 @@ class Load:
         self.bans = Bans(self, OWNERS)
         self.endings = Endings(self)
         self.feeds = Feeds(self, OWNERS)
+        self.hooks = Hooks(self, OWNERS)
         self.change = asyncio.Lock()
         """Held while a link is made or deleted."""
         self.tasks: list[asyncio.Task[None]] = []
@@ -83,6 +85,7 @@ class Load:
                 raise Failed(f"an owner could not be registered: {response}")
             self.tokens.append(str(response.json()["access_token"]))
         await asyncio.to_thread(self.world.grant_administration, "owner0@example.org")
+        await self.hooks.prepare(client)
         while len(self.world.books.live) < LINKS:
             if not await self.make(self.world.instances[0], client):
                 raise Failed("a link could not be made before any harm")
@@ -108,6 +111,7 @@ class Load:
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.hooks.stop()
 
     def a_link(self) -> Book:
         """A link to visit: mostly a live one, half of the time a hot one."""

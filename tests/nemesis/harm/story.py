@@ -182,6 +182,7 @@ class Story:
             await self.compare_sums(list(zip(books, by_instance[0])), end)
             live = [(book, count) for book, count in zip(books, by_instance[0]) if book.state is State.LIVE]
             await self.load.feeds.settled(self.world.instances[-1], live)
+            await self.load.hooks.settled(self.world.instances[-1], live)
             for book, count in zip(books, by_instance[0]):
                 if book.limit is not None and count < book.least_limit(RAISE_SECONDS):
                     await self.answers_everywhere(book, 302, end)

@@ -179,6 +179,8 @@ class World:
             "LIMIT_LOGIN_FAILURES": "0", "LIMIT_ACCOUNT_FAILURES": "0",
             # Classes are summed once in ten flushes, and waited for in calm moments.
             "FLUSH_INTERVAL_MS": "300",
+            # The receivers of hooks are in this process, at a private address.
+            "HOOK_TARGETS": "private",
             "LIMIT_CREATE": "0", "LIMIT_MISSES": "0", "LINKS_PER_ACCOUNT": "0", "MAX_CONNECTIONS_PER_ADDRESS": "0",
             # What comes and goes within a minute is logged at level debug alone.
             "RUST_LOG": "info,shunt::clicks=debug,shunt::shared_redis=debug", "CACHE_TTL_SECONDS": str(CACHE_TTL),
