@@ -44,11 +44,11 @@ metrics! {
     gauge EVENT_READERS = "shunt_event_readers";
     /// How long ago all that had happened was in the feeds of events.
     gauge EVENTS_LAG = "shunt_events_lag_seconds" Seconds;
-    /// Hooks by their state: `active`, `failing`, `off`.
+    /// Hooks of all accounts by their state; one is failing while its receiver takes nothing.
     gauge HOOKS = "shunt_hooks";
-    /// Deliveries to receivers of hooks, by `result`: `taken`, `failed`.
+    /// Deliveries to receivers of hooks, by result.
     counter HOOK_DELIVERIES = "shunt_hook_deliveries_total";
-    /// Deliveries that wait.
+    /// Deliveries that wait, of all hooks.
     gauge HOOK_WAITING = "shunt_hook_deliveries_waiting";
     /// How long the oldest event waits that was not sent to a receiver that works.
     gauge HOOKS_LAG = "shunt_hooks_lag_seconds" Seconds;

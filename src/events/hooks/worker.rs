@@ -106,6 +106,8 @@ impl HookWorker {
         targets: HookTargets,
         holder: String,
     ) -> Self {
+        // Otherwise the first delivery would be no increase.
+        count_deliveries(0, 0);
         Self {
             store,
             clock,
@@ -414,9 +416,13 @@ impl Drop for Running<'_> {
     }
 }
 
+fn count_deliveries(taken: u32, failed: u32) {
+    metrics::counter!(HOOK_DELIVERIES, "result" => "taken").increment(taken.into());
+    metrics::counter!(HOOK_DELIVERIES, "result" => "failed").increment(failed.into());
+}
+
 fn note_round(hook: &LeasedHook, round: &Round) {
-    metrics::counter!(HOOK_DELIVERIES, "result" => "taken").increment(round.taken.into());
-    metrics::counter!(HOOK_DELIVERIES, "result" => "failed").increment(round.failed.into());
+    count_deliveries(round.taken, round.failed);
     let id = hook.hook.id;
     if let Some(reason) = &round.off {
         tracing::info!(hook = id, account = hook.owner.user.0, %reason, "a hook is switched off");

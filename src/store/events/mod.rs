@@ -4,6 +4,7 @@
 //! which they are counted. A *step* gives the next places to all that one snapshot shows, one step after the other, so that a reader never
 //! passes over an event. At each place, the sum of a link's events is the count that it had in the snapshot of a step.
 
+mod happened;
 mod pruning;
 mod reading;
 mod row;
@@ -11,7 +12,8 @@ mod step;
 mod telling;
 mod waiting;
 
-pub use reading::{Event, EventNews, EventPage, FeedEnd, Happened};
+pub use happened::{Event, Happened};
+pub use reading::{EventNews, EventPage, FeedEnd};
 pub(super) use step::{ClicksRow, Step};
 pub(super) use telling::{write_marks, write_step};
 pub(super) use waiting::{Waiting, is_waiting, owners_of, read_moved};

@@ -1,12 +1,8 @@
 //! Reads the feed of an account.
 
-use std::sync::Arc;
-
+use super::happened::Event;
 use super::row::{Code, Codes, FeedRow, tags_of};
-use crate::domain::{
-    ClickClass, EventCursor, EventPlace, EventType, Interval, LinkId, Principal, ShortCode,
-    Timestamp, UserId,
-};
+use crate::domain::{EventCursor, EventPlace, EventType, LinkId, Principal, UserId};
 use crate::store::sql::query;
 use crate::store::{KnownClasses, Store, StoreError};
 
@@ -21,65 +17,6 @@ const MAX_STEPS: i64 = 300;
 
 /// Accounts with news that are told apart.
 const MAX_OWNERS: u32 = 10_000;
-
-/// An event of a feed.
-#[derive(Clone, Debug)]
-pub struct Event {
-    /// Its place, which is the cursor after it.
-    pub cursor: EventCursor,
-    /// When it happened; of clicks, when they got their place.
-    pub at: Timestamp,
-    /// The link's own code; `None`: it is about no link.
-    pub code: Option<ShortCode>,
-    /// The tags of the link: then, or of clicks when they are read.
-    pub tags: Vec<String>,
-    /// What it was.
-    pub happened: Happened,
-}
-
-/// What happened to a link.
-#[derive(Clone, Debug)]
-pub enum Happened {
-    /// Clicks were counted.
-    Clicks {
-        /// When they came.
-        interval: Interval,
-        /// How many they are.
-        clicks: u64,
-        /// Their classes, as far as they are known.
-        classes: Vec<(Arc<ClickClass>, u64)>,
-    },
-    /// Another event, with the link as it was then.
-    ToLink {
-        /// Its type.
-        of: EventType,
-        /// The target.
-        target_url: String,
-        /// The title.
-        title: String,
-        /// The clicks with which a link starts; of other events 0.
-        clicks: u64,
-    },
-    /// A hook was switched off.
-    HookOff {
-        /// Its receiver.
-        url: String,
-        /// Why.
-        reason: String,
-    },
-}
-
-impl Happened {
-    /// The type of the event.
-    #[must_use]
-    pub fn event_type(&self) -> EventType {
-        match self {
-            Self::Clicks { .. } => EventType::Clicks,
-            Self::ToLink { of, .. } => *of,
-            Self::HookOff { .. } => EventType::HookOff,
-        }
-    }
-}
 
 /// Some events of a feed, in their order.
 #[derive(Clone, Debug)]
@@ -290,7 +227,7 @@ impl Store {
         );
         for row in self.engine.read(find.bind(&links[..])).await? {
             let code = Code {
-                code: row.get("short_code")?,
+                of_link: row.get("short_code")?,
                 tags: tags_of(&row)?,
                 until: None,
             };
@@ -312,7 +249,7 @@ impl Store {
                 index: row.get("first")?,
             };
             let code = Code {
-                code: row.get("short_code")?,
+                of_link: row.get("short_code")?,
                 tags: tags_of(&row)?,
                 until: is_deleted.then_some(place),
             };

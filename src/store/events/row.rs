@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::reading::{Event, Happened};
+use super::happened::{Event, Happened};
 use crate::domain::{
     ClickClass, EventCursor, EventPlace, EventType, Interval, LinkId, ShortCode, Timestamp,
 };
@@ -16,7 +16,7 @@ pub(super) type Codes = HashMap<LinkId, Code>;
 
 /// What is known of a link with clicks.
 pub(super) struct Code {
-    pub(super) code: ShortCode,
+    pub(super) of_link: ShortCode,
     pub(super) tags: Vec<String>,
     /// The place at which the link was deleted, if it is gone.
     pub(super) until: Option<EventPlace>,
@@ -108,7 +108,7 @@ impl FeedRow {
                     return Ok(None);
                 }
                 (
-                    Some(code.code.clone()),
+                    Some(code.of_link.clone()),
                     code.tags.clone(),
                     self.of_link(clicks),
                 )

@@ -184,7 +184,7 @@ impl Store {
                 is_done.then_some(micros),
             ])
         });
-        let rows = serde_json::Value::from_iter(rows).to_string();
+        let rows = rows.collect::<serde_json::Value>().to_string();
         let id = hook.hook.id;
         let waiting = i64::try_from(deliveries.len()).unwrap_or(i64::MAX) - i64::from(round.taken);
         let note = self.noted(hook, holder, (waiting, Some(next)), round, now);

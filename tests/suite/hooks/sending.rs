@@ -20,11 +20,11 @@ both_modes! {
         let (id, secret) = hook(app, &token, &receiver).await;
         let code = app.shorten(&token, "https://example.org/").await;
         assert_eq!(app.visit(&format!("/{code}")).await.status, 302);
-        let received = receiver.receives(2).await;
+        let messages = receiver.receives(2).await;
         assert_eq!(receiver.told(), [format!("link.created {code}"), format!("clicks {code}")]);
         let feed = app.get_as(&token, "/urls/my/events").await;
         let feed: Vec<Value> = feed.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        for (received, event) in received.iter().zip(&feed[1..]) {
+        for (received, event) in messages.iter().zip(&feed[1..]) {
             assert_eq!(&received.event, event);
             assert_eq!(received.id, event["id"].as_str().unwrap().replace('.', "_"));
             assert!(received.is_signed_by(&secret) && received.signatures() == 1);
@@ -71,10 +71,10 @@ both_modes! {
         let made = send(app, Method::POST, &token, "/urls/bulk", &json!(links)).await;
         assert_eq!(made.status, 200, "{}", made.text);
         app.delete(&token, &code).await;
-        let received = receiver.receives(305).await;
-        let ids: HashSet<_> = received.iter().map(|received| received.id.as_str()).collect();
+        let messages = receiver.receives(305).await;
+        let ids: HashSet<_> = messages.iter().map(|received| received.id.as_str()).collect();
         assert_eq!(ids.len(), 305);
-        let of_link = received.iter().filter(|received| received.event["short_code"] == code.as_str());
+        let of_link = messages.iter().filter(|received| received.event["short_code"] == code.as_str());
         let of_link: Vec<_> = of_link.map(|received| (received.event["type"].as_str().unwrap(), received.event["title"].as_str().unwrap())).collect();
         assert_eq!(of_link, [("link.created", ""), ("link.changed", "a"), ("link.changed", "b"), ("link.changed", "c"), ("link.deleted", "c")]);
     }
@@ -111,9 +111,9 @@ both_modes! {
         eventually("the delivery is noted", async || deliveries(app, &token, id).await.len() == 1).await;
         let again = send(app, Method::POST, &token, &path, &json!({ "after": first["id"] })).await;
         assert_eq!(again.status, 202, "{}", again.text);
-        let received = receiver.receives(3).await;
-        assert_eq!(received[1].event["target_url"], "https://example.org/2");
-        assert_eq!((&received[2].id, &received[2].event), (&third.id, &third.event));
+        let messages = receiver.receives(3).await;
+        assert_eq!(messages[1].event["target_url"], "https://example.org/2");
+        assert_eq!((&messages[2].id, &messages[2].event), (&third.id, &third.event));
         send(app, Method::POST, &token, &path, &json!({ "after": "no cursor" })).await
             .is_error(422, "after: must be the id of an event, as it was given");
         send(app, Method::POST, &token, &path, &json!({ "after": "ffffffff1.0" })).await
@@ -127,14 +127,14 @@ both_modes! {
         let secret = rotated["secret"].as_str().unwrap().to_owned();
         assert_ne!(secret, former);
         app.shorten(&token, "https://example.org/").await;
-        let received = receiver.receives(1).await;
-        assert!(received[0].is_signed_by(&secret) && received[0].is_signed_by(&former));
-        assert_eq!(received[0].signatures(), 2);
+        let messages = receiver.receives(1).await;
+        assert!(messages[0].is_signed_by(&secret) && messages[0].is_signed_by(&former));
+        assert_eq!(messages[0].signatures(), 2);
         // After a day only the new one signs.
         app.backend.execute("UPDATE hooks SET old_secret_until = length($1)", "long ago").await;
         app.shorten(&token, "https://example.org/").await;
-        let received = receiver.receives(2).await;
-        assert!(received[1].is_signed_by(&secret) && received[1].signatures() == 1);
+        let messages = receiver.receives(2).await;
+        assert!(messages[1].is_signed_by(&secret) && messages[1].signatures() == 1);
     }
 
     async fn another_process_goes_on_where_one_stopped(app) {
