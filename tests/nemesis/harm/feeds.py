@@ -60,7 +60,10 @@ class Feed:
         judge.seen[f"event {event['type']}"] += 1
         book = self.load.world.books.all.get(code)
         if book and self.sums[code] > book.ceiling:
-            judge.violated(f"the events of {instance.name} have {self.sums[code]} clicks, above the {book.ceiling} that were sent\n{book}")
+            events = [{name: value for name, value in told.items() if name != "classes"}
+                      for told in self.told.values() if told["short_code"] == code]
+            judge.violated(f"the events of {instance.name} have {self.sums[code]} clicks, above the {book.ceiling} that were sent\n{book}\n"
+                           f"its events: {events}")
 
     async def settled(self, instance: Instance, client: Client, counts: list[tuple[Book, int]]) -> None:
         """A calm moment: the sums are the counts, and whoever begins anew is told the same."""
