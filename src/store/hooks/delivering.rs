@@ -105,6 +105,7 @@ impl Store {
         let find = query(
             "SELECT id FROM hooks WHERE is_active AND (lease_until < now_micros() OR lease_holder = $2)
                  AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = owner_id)
+                 AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = owner_id)
                  AND (waiting < $3 AND EXISTS (
                          SELECT 1 FROM events WHERE events.owner_id = hooks.owner_id
                          AND step >= read_step AND (step > read_step OR first + size - 1 > read_index))
@@ -133,6 +134,8 @@ impl Store {
                  SELECT 1 FROM hooks AS other WHERE other.owner_id = hooks.owner_id
                  AND other.lease_holder <> $2 AND other.lease_until >= now_micros())
              AND (lease_holder = $2 OR lease_until < now_micros())
+             AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = owner_id)
+             AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = owner_id)
              RETURNING *, (SELECT token_key FROM users WHERE id = owner_id) AS owner_key",
         );
         let micros = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
