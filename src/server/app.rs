@@ -262,7 +262,7 @@ impl App {
     }
 
     /// Receivers of events.
-    pub(super) fn hooks(&self, feeds: &Arc<Feeds>) -> Arc<Hooks> {
+    fn hooks(&self, feeds: &Arc<Feeds>) -> Arc<Hooks> {
         let (feeds, clock) = (Arc::clone(feeds), Arc::clone(&self.clock));
         Arc::new(Hooks::new(
             self.store.clone(),
@@ -338,6 +338,7 @@ impl App {
         site: Site,
         base_url: &BaseUrl,
         live: Arc<LiveCounts>,
+        hooks: Arc<Hooks>,
     ) -> WebState {
         let (links, base_address) = (Arc::clone(&self.links), self.base_address(base_url));
         let export: Arc<ExportLinks> = Arc::new(move |owner, client, form| {
@@ -354,6 +355,7 @@ impl App {
         WebState {
             documents: LinkDocuments { export },
             live,
+            hooks,
             accounts: Arc::clone(&self.accounts),
             links: Arc::clone(&self.links),
             statements: Arc::clone(&self.statements),

@@ -87,13 +87,13 @@ impl Running {
             api::QrLogo(config.site.qr_logo.clone()),
             &shutdown,
         );
-        let feeds = Arc::clone(&state.feeds);
+        let (feeds, hooks) = (Arc::clone(&state.feeds), Arc::clone(&state.hooks));
         state.account_mail = post.account_mail.clone();
         state.invitation_mail = post.invitation_mail.clone();
         let proxies = TrustedProxies(config.trusted_proxies.clone().into());
         let admission = Admission::new(&config.guards);
         let pages = web::router(
-            post.beside(app.web_state(site.clone(), base_url, live)),
+            post.beside(app.web_state(site.clone(), base_url, live, hooks)),
             &config.guards,
             &admission,
         );

@@ -16,6 +16,9 @@ const PERSONAL: [&str; 5] = [
     "/app/logout-everywhere",
 ];
 
+/// Pages whose addresses are no viewer's business: those of receivers may have a secret.
+const EDITORS: &str = "/app/hooks";
+
 /// Pages with nothing but a form that changes links.
 const FORMS: [&str; 3] = ["/delete", "/edit", "/new"];
 
@@ -101,7 +104,7 @@ impl Acting {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         let is_form = || FORMS.iter().any(|end| path.ends_with(end));
-        let is_change = !method.is_safe() || is_form();
+        let is_change = !method.is_safe() || is_form() || is_below(EDITORS);
         if !is_change || PERSONAL.iter().any(|first| is_below(first)) || self.may(GroupRole::Editor)
         {
             return Ok(());
@@ -138,6 +141,8 @@ mod tests {
             "/app/links/new",
             "/app/links/K7mXq2R/edit",
             "/app/tags/delete",
+            "/app/hooks",
+            "/app/hooks/1",
         ] {
             assert!(viewer.permits(&Method::GET, path).is_err(), "{path}");
         }

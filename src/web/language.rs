@@ -35,6 +35,7 @@ macro_rules! folder {
                 include_str!(concat!("languages/", $tag, "/faults.txt")),
                 include_str!(concat!("languages/", $tag, "/frame.txt")),
                 include_str!(concat!("languages/", $tag, "/groups.txt")),
+                include_str!(concat!("languages/", $tag, "/hooks.txt")),
                 include_str!(concat!("languages/", $tag, "/import.txt")),
                 include_str!(concat!("languages/", $tag, "/invitations.txt")),
                 include_str!(concat!("languages/", $tag, "/link.txt")),
@@ -52,7 +53,7 @@ macro_rules! folder {
 }
 
 /// The tag of each language, its own name, and its texts. English comes first: people whose languages are unknown get it.
-const FOLDERS: [(&str, &str, [&str; 17]); 7] = [
+const FOLDERS: [(&str, &str, [&str; 18]); 7] = [
     folder!("en", "English"),
     folder!("de", "Deutsch"),
     folder!("fr", "Français"),

@@ -18,6 +18,7 @@
 //! | `prefilled`, `sharing` | the form filled by its address, and the bookmarklet; `ShareX` and the manifest |
 //! | `status_tabs`, `sparkline`, `every_link` | parts of the list: tabs with numbers; the line of a link; what is done to all links that match |
 //! | `acting`, `groups`, `group`, `group_keys`, `group_members` | for whom a session acts; the groups of an account; one of them with its members and keys |
+//! | `hooks/` | receivers of events: made, changed, switched off and on, with what was sent to them |
 //! | `questions` | what is asked before a link, a key, a session or the account is gone |
 //! | `admin/` | pages for administrators, below `/app/admin` |
 //! | `documents` | what an import and an export need of the API |
@@ -56,6 +57,7 @@ mod group;
 mod group_keys;
 mod group_members;
 mod groups;
+mod hooks;
 mod import;
 mod import_file;
 mod join;

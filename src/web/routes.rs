@@ -11,6 +11,7 @@ use crate::abuse::Abuse;
 use crate::accounts::Accounts;
 use crate::config::Guards;
 use crate::domain::rules::MAX_JSON;
+use crate::events::Hooks;
 use crate::http::{Admission, BodyLimits, with_admission};
 use crate::links::{LinkService, LiveCounts};
 use crate::mail::{AccountMail, InvitationMail};
@@ -21,9 +22,9 @@ use super::documents::LinkDocuments;
 use super::page::Site;
 use super::{
     account, admin, all_links, assets, edit_link, email, error_pages, every_link, forgot, group,
-    group_keys, group_members, groups, import, join, keys, links, live, new_link, oidc, one_link,
-    passkeys, preview, qr_page, questions, report, rules, shared, shares, sharing, sign_in,
-    sign_in_code, sign_in_passkey, start, statements, tags, trash, two_factors,
+    group_keys, group_members, groups, hooks, import, join, keys, links, live, new_link, oidc,
+    one_link, passkeys, preview, qr_page, questions, report, rules, shared, shares, sharing,
+    sign_in, sign_in_code, sign_in_passkey, start, statements, tags, trash, two_factors,
 };
 
 /// The services that pages call.
@@ -35,6 +36,8 @@ pub struct WebState {
     pub links: Arc<LinkService>,
     /// The clicks of months, signed.
     pub statements: Arc<Statements>,
+    /// Receivers of events.
+    pub hooks: Arc<Hooks>,
     /// Removals and reports.
     pub abuse: Arc<Abuse>,
     /// Counts as they rise.
@@ -66,6 +69,7 @@ pub fn router(state: WebState, guards: &Guards, admission: &Admission) -> Router
         .route("/app", get(links::overview))
         .merge(account())
         .merge(group_pages())
+        .merge(hook_pages())
         .merge(bin_and_shares())
         .merge(identity_provider())
         .merge(administration(link_form()))
@@ -241,6 +245,17 @@ fn group_pages() -> Router<WebState> {
         .route(
             "/app/groups/{id}/members/{member}/remove",
             get(group_members::ask_to_remove).post(group_members::remove_member),
+        )
+}
+
+/// The pages of hooks.
+fn hook_pages() -> Router<WebState> {
+    Router::new()
+        .route("/app/hooks", get(hooks::show).post(hooks::make))
+        .route("/app/hooks/{id}", get(hooks::show_one).post(hooks::change))
+        .route(
+            "/app/hooks/{id}/delete",
+            get(hooks::ask_to_delete).post(hooks::delete),
         )
 }
 

@@ -282,9 +282,25 @@ if (process.env.TEST_SQLITE_FILE) {
     await madeAt(before);
   });
 }
+let hook;
+await step("a hook is made, and its secret is shown once", async () => {
+  await page.goto(`${base}/app/account`);
+  await page.getByRole("link", { name: "Look at the hooks" }).click();
+  await page.getByLabel("Address of the receiver").fill("https://127.0.0.1/in");
+  await page.getByRole("button", { name: "Create the hook" }).click();
+  await page.getByText("The address must lead to a public host").waitFor();
+  await page.getByLabel("Address of the receiver").fill("https://example.org/hooks/shunt");
+  await page.getByRole("button", { name: "Create the hook" }).click();
+  await page.getByText("Copy the secret now").waitFor();
+  await page.getByRole("link", { name: "I have saved it" }).click();
+  await page.getByRole("heading", { name: "https://example.org/hooks/shunt" }).waitFor();
+  hook = new URL(page.url()).pathname;
+  await page.getByRole("button", { name: "Switch off" }).click();
+  await page.getByText("The hook is off.").waitFor();
+});
 await step("every page of an owner has no faults and fits every screen", async () => {
   const link = `/app/links/${code}`;
-  await look(page, [["/app", "links"], ["/app?tag=of-a-table", "tagged"], ["/app/all", "all"], ["/app/import", "import"], ["/app/tags", "tags"], ["/app/links/new", "new"], [link, "link"], [`${link}/edit`, "edit"], [`${link}/qr`, "qr"], [`${link}/shares`, "shares"], [`${link}/statements`, "statements"], ["/app/groups", "groups"], [group, "group"], [`${link}?new=1`, "ready"], ["/app/account", "account"], ["/app/account/email", "another-address"]]);
+  await look(page, [["/app", "links"], ["/app?tag=of-a-table", "tagged"], ["/app/all", "all"], ["/app/import", "import"], ["/app/tags", "tags"], ["/app/links/new", "new"], [link, "link"], [`${link}/edit`, "edit"], [`${link}/qr`, "qr"], [`${link}/shares`, "shares"], [`${link}/statements`, "statements"], ["/app/groups", "groups"], [group, "group"], [`${link}?new=1`, "ready"], ["/app/account", "account"], ["/app/account/email", "another-address"], ["/app/hooks", "hooks"], [hook, "hook"], [`${hook}/delete`, "hook-question"]]);
 });
 await step("a session is ended by another one of its list", async () => {
   const other = await open(hosts, { userAgent: "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0" });

@@ -3,7 +3,7 @@
 use super::route::{APP, ASSETS, Class, PREVIEW, Route, route};
 
 /// Every page for people; the routes are in `web`, and not in the document of the API.
-pub const PAGES: [Route; 84] = [
+pub const PAGES: [Route; 87] = [
     route("/", Class::Unbounded),
     route(APP, Class::Bounded),
     route("/app/account", Class::Bounded),
@@ -50,6 +50,9 @@ pub const PAGES: [Route; 84] = [
     route("/app/groups/{id}/keys/{key}/delete", Class::Bounded),
     route("/app/groups/{id}/members", Class::Bounded),
     route("/app/groups/{id}/members/{member}/remove", Class::Bounded),
+    route("/app/hooks", Class::Bounded),
+    route("/app/hooks/{id}", Class::Bounded),
+    route("/app/hooks/{id}/delete", Class::Bounded),
     route("/app/import", Class::Bounded),
     route("/app/join/{token}", Class::Queued),
     route("/app/links", Class::Bounded),

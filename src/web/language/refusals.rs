@@ -10,6 +10,9 @@ const SENTENCES: &str = include_str!("../languages/api.txt");
 /// Places that only a number fits into.
 const NUMBERS: [&str; 3] = ["n", "least", "most"];
 
+/// The place of another sentence.
+const FAULT: &str = "fault";
+
 /// A sentence of the API: a name, and what stands between its places.
 struct Sentence {
     name: String,
@@ -91,7 +94,11 @@ impl Language {
             let values = sentence.values(why)?;
             let shown = values.into_iter().map(|(name, value)| {
                 let number = value.parse().ok().filter(|_| NUMBERS.contains(&name));
-                let shown = number.map_or_else(|| value.to_owned(), |number| self.number(number));
+                let shown = match number {
+                    Some(number) => self.number(number),
+                    None if name == FAULT => self.fault(value),
+                    None => value.to_owned(),
+                };
                 (name, shown)
             });
             let shown: Vec<_> = shown.collect();

@@ -270,6 +270,7 @@ pub(super) async fn accounts(all: &mut Requests<'_>) {
     all.page(&owner, "GET /app/account/passkeys", &[], &[]);
     all.page(&owner, "POST /app/account/passkeys", &[], &begin);
     another_address(all).await;
+    hooks(all).await;
     let (leaving, _) = signed_up(app).await;
     all.page(&leaving, "POST /app/account/delete", &[], &password);
     let (changing, _) = signed_up(app).await;
@@ -285,6 +286,27 @@ pub(super) async fn accounts(all: &mut Requests<'_>) {
         let (ending, _) = signed_up(app).await;
         all.page(&ending, &format!("POST {path}"), &[], &[]);
     }
+}
+
+/// The pages of hooks.
+async fn hooks(all: &mut Requests<'_>) {
+    let (mut owner, _) = signed_up(all.app).await;
+    let new = [("url", "https://example.org/in"), ("type", "hook.off")];
+    let made = |newest| [&new[..], &[("newest", newest)]].concat();
+    let first = owner.send("/app/hooks", "/app/hooks", &made("0")).await;
+    let first = between(&first.text, "href=\"/app/hooks/", "\"");
+    let second = owner.send("/app/hooks", "/app/hooks", &made(&first)).await;
+    let second = between(&second.text, "href=\"/app/hooks/", "\"");
+    all.page(&owner, "GET /app/hooks", &[], &[]);
+    let route = "GET /app/hooks/{id}/delete";
+    all.page(&owner, route, &[("id", &first)], &[]);
+    all.page(&owner, "GET /app/hooks/{id}", &[("id", &first)], &[]);
+    let off = [("action", "off")];
+    all.page(&owner, "POST /app/hooks/{id}", &[("id", &first)], &off);
+    let route = "POST /app/hooks/{id}/delete";
+    all.page(&owner, route, &[("id", &second)], &[]);
+    let (making, _) = signed_up(all.app).await;
+    all.page(&making, "POST /app/hooks", &[], &made("0"));
 }
 
 /// The pages by which an account gets another address.

@@ -8,6 +8,7 @@ pub(crate) mod browser;
 mod clicks;
 mod domains;
 mod forms;
+mod hooks;
 mod import;
 mod languages;
 mod list;
