@@ -43,7 +43,8 @@ pub(super) struct HookPatch {
     /// Whether events are sent. What happens while a hook is off is sent when it is on again, as far as events are kept.
     #[schema(nullable = false)]
     is_active: Option<bool>,
-    /// `true`: makes a new secret, which is in the response. The former one signs, too, for a day.
+    /// `true`: makes a new secret, which is in the response. The former one signs, too, for a day. Of two new
+    /// secrets within 10 minutes, the second takes the place of the first.
     #[serde(default)]
     rotate_secret: bool,
 }

@@ -165,7 +165,8 @@ impl Store {
         found.as_ref().map(read_hook).transpose()
     }
 
-    /// Changes a hook of this owner. One that is switched on tries at once what waits. `None` without such a hook.
+    /// Changes a hook of this owner. One that is switched on tries at once what waits. Of two new secrets within 10 minutes, the second
+    /// takes the place of the first, as a page may be sent twice. `None` without such a hook.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -177,7 +178,7 @@ impl Store {
     ) -> Result<Option<Hook>, StoreError> {
         let change = query(concat!(
             "UPDATE hooks SET url = coalesce($4, url), types = coalesce($5, types), tags = coalesce($6, tags),
-                 old_secret = CASE WHEN $7 IS NULL THEN old_secret ELSE secret END,
+                 old_secret = CASE WHEN $7 IS NULL OR old_secret_until > $8 - 600000000 THEN old_secret ELSE secret END,
                  old_secret_until = coalesce($8, old_secret_until), secret = coalesce($7, secret),
                  is_active = CASE $9 WHEN 1 THEN true WHEN 0 THEN false ELSE is_active END,
                  failures = CASE $9 WHEN 1 THEN 0 ELSE failures END,

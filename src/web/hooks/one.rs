@@ -189,7 +189,7 @@ enum Done {
     /// The word for the page that comes next.
     Word(&'static str),
     /// The hook has a new secret.
-    Secret(ChangedHook),
+    Secret(Box<ChangedHook>),
 }
 
 async fn edit(
@@ -224,7 +224,7 @@ async fn edit(
     let changed = hooks.edit(signed_in.principal, id, edit, word == "secret");
     let changed = changed.await?.ok_or_else(ApiError::hook_not_found)?;
     Ok(match word {
-        "secret" => Done::Secret(changed),
+        "secret" => Done::Secret(Box::new(changed)),
         word => Done::Word(word),
     })
 }

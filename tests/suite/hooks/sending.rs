@@ -130,11 +130,17 @@ both_modes! {
         let messages = receiver.receives(1).await;
         assert!(messages[0].is_signed_by(&secret) && messages[0].is_signed_by(&former));
         assert_eq!(messages[0].signatures(), 2);
+        // A page that is sent twice makes two secrets: the one that the receiver has still signs.
+        let again = patch_hook(app, &token, id, &json!({ "rotate_secret": true })).await;
+        let secret = again["secret"].as_str().unwrap().to_owned();
+        app.shorten(&token, "https://example.org/").await;
+        let messages = receiver.receives(2).await;
+        assert!(messages[1].is_signed_by(&secret) && messages[1].is_signed_by(&former));
         // After a day only the new one signs.
         app.backend.execute("UPDATE hooks SET old_secret_until = length($1)", "long ago").await;
         app.shorten(&token, "https://example.org/").await;
-        let messages = receiver.receives(2).await;
-        assert!(messages[1].is_signed_by(&secret) && messages[1].signatures() == 1);
+        let messages = receiver.receives(3).await;
+        assert!(messages[2].is_signed_by(&secret) && messages[2].signatures() == 1);
     }
 
     async fn another_process_goes_on_where_one_stopped(app) {
