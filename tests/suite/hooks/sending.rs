@@ -93,7 +93,7 @@ both_modes! {
         assert!(receiver.received().is_empty());
         patch_hook(app, &token, id, &json!({ "is_active": true })).await;
         receiver.receives(2).await;
-        assert_eq!(receiver.told()[0], format!("link.created {code}"));
+        assert!(receiver.told().contains(&format!("link.created {code}")));
     }
 
     async fn events_are_sent_again_from_a_cursor_with_the_ids_that_they_had(app) {
