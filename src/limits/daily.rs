@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::{Counter, DAY, Limiter, TooMany};
-use crate::shared_redis::scripts;
+use crate::shared_redis::{RedisFailure, scripts};
 use crate::telemetry::metrics::LIMIT_HITS;
 
 /// The part of a limit that an instance gathers.
@@ -20,6 +20,16 @@ pub enum Daily {
     Accounts,
     /// Bytes of links that are made or grow.
     LinkBytes,
+}
+
+/// What became of a share.
+enum Shared {
+    /// Redis has it; the sum of all instances.
+    Sum(i64),
+    /// Redis does not have it.
+    No,
+    /// Redis may have it.
+    InDoubt,
 }
 
 impl Daily {
@@ -65,12 +75,17 @@ impl Limiter {
         if to_share == 0 {
             return Ok(());
         }
-        let Some(sum) = self.share(what, counter, to_share).await else {
+        let sum = match self.share(what, counter, to_share).await {
+            Shared::Sum(sum) => sum,
             // While Redis is away, each process counts on its own; it shares what it gathered as soon as Redis answers.
-            let mut sums = added.sums();
-            sums.shared -= to_share;
-            sums.gathered += to_share;
-            return Ok(());
+            Shared::No => {
+                let mut sums = added.sums();
+                sums.shared -= to_share;
+                sums.gathered += to_share;
+                return Ok(());
+            }
+            // Redis was late, and mostly has it: shared once more, it would be counted twice.
+            Shared::InDoubt => return Ok(()),
         };
         let is_over = {
             let mut sums = added.sums();
@@ -108,15 +123,19 @@ impl Limiter {
         (counter, self.daily.of(counter))
     }
 
-    async fn share(&self, what: Daily, (address, day): (u64, u64), more: i64) -> Option<i64> {
-        let redis = self.redis.as_ref()?.of_number(address);
-        if !redis.is_up() {
-            return None;
-        }
+    async fn share(&self, what: Daily, (address, day): (u64, u64), more: i64) -> Shared {
+        let redis = self.redis.as_ref().map(|redis| redis.of_number(address));
+        let Some(redis) = redis.filter(|redis| redis.is_up()) else {
+            return Shared::No;
+        };
         let key = redis.keys().limit(what.name(), address, day);
         let mut call = scripts::COUNT_ATTEMPTS.call(&[&key]);
         call.arg(more).arg(2 * DAY.as_secs());
-        redis.query(&call, redis.deadline()).await.ok()
+        match redis.query(&call, redis.deadline()).await {
+            Ok(sum) => Shared::Sum(sum),
+            Err(RedisFailure::NoAnswer(_)) => Shared::InDoubt,
+            Err(_) => Shared::No,
+        }
     }
 
     fn too_many_today(&self, what: Daily) -> TooMany {
