@@ -174,7 +174,11 @@ impl Sender {
         Ok(found)
     }
 
-    async fn connect(&self, url: &HookUrl, addresses: &[SocketAddr]) -> Result<Connection, SendError> {
+    async fn connect(
+        &self,
+        url: &HookUrl,
+        addresses: &[SocketAddr],
+    ) -> Result<Connection, SendError> {
         let stream = reach(addresses).await?;
         if !url.is_https() {
             return begin(stream).await;
@@ -266,7 +270,11 @@ impl Receiver<'_> {
         message: &Message<'_>,
     ) -> Result<(Connection, Response<Incoming>), SendError> {
         let request = self.request(message)?;
-        connection.requests.ready().await.map_err(SendError::NoAnswer)?;
+        connection
+            .requests
+            .ready()
+            .await
+            .map_err(SendError::NoAnswer)?;
         let answer = connection.requests.send_request(request).await;
         Ok((connection, answer.map_err(SendError::NoAnswer)?))
     }

@@ -3,18 +3,19 @@
 //! Of each link at most one event is on its way. While a receiver takes everything, events are sent as they are read, and noted
 //! afterwards; what it does not take waits in line, and so does what comes meanwhile.
 
+mod round;
+
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::stream::iter;
-use futures_util::{FutureExt, StreamExt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use super::sender::{Message, Receiver, Sender};
+use round::{Outgoing, Sent};
+
+use super::sender::Sender;
 use crate::domain::{CurrentHosts, EventPlace, HookTargets, Timestamp};
 use crate::events::event_body;
 use crate::store::{
@@ -46,9 +47,6 @@ const MAX_WAITING: u32 = 1_000;
 /// Bytes of a delivery: of a larger one the classes are left out.
 const MAX_BYTES: usize = 64 << 10;
 
-/// A round begins no delivery after this time, so that its lease lasts.
-const BEGINS_WITHIN: Duration = Duration::from_secs(10);
-
 /// Deliveries of a hook that are kept, and after how many more the older ones are removed.
 const KEPT: u32 = 10_000;
 const REMOVED_AFTER: u32 = 1_000;
@@ -58,24 +56,6 @@ const MAX_READS: usize = 4;
 
 /// A hook is worked off for so long; then others have their turn.
 const TURN: Duration = Duration::from_secs(10);
-
-/// The longest pause of a whole hook whose receiver takes nothing: what it did not see yet is tried that often.
-const MAX_PAUSE: Duration = Duration::from_mins(1);
-
-/// The pauses before a delivery is sent again; the last one stays.
-const PAUSES: [Duration; 8] = [
-    Duration::from_secs(5),
-    Duration::from_secs(30),
-    Duration::from_mins(2),
-    Duration::from_mins(10),
-    Duration::from_mins(30),
-    Duration::from_hours(1),
-    Duration::from_hours(3),
-    Duration::from_hours(6),
-];
-
-/// A hook whose receiver does not take a delivery for so long is switched off.
-const GIVES_UP: Duration = Duration::from_hours(3 * 24);
 
 /// Works off the hooks of all accounts, beside other instances.
 pub struct HookWorker {
@@ -112,31 +92,10 @@ struct New {
     are_more: bool,
 }
 
-/// What became of some events.
-#[derive(Default)]
-struct Sent {
-    attempts: Vec<Option<Attempt>>,
-    round: Round,
-}
-
-/// What is sent once, or once more.
-struct Outgoing<'a> {
-    event_id: &'a str,
-    body: &'a str,
-    /// How many times it was sent already.
-    attempts: u32,
-    failing_since: Option<Timestamp>,
-}
-
 impl HookWorker {
     /// Under a name that no other process has.
     #[must_use]
-    pub fn new(
-        store: Store,
-        hosts: CurrentHosts,
-        targets: HookTargets,
-        holder: String,
-    ) -> Self {
+    pub fn new(store: Store, hosts: CurrentHosts, targets: HookTargets, holder: String) -> Self {
         // Otherwise the first delivery would be no increase.
         count_deliveries(0, 0);
         Self {
@@ -238,7 +197,9 @@ impl HookWorker {
         for (delivery, attempt) in new.deliveries.iter_mut().zip(attempts) {
             delivery.attempt = attempt;
         }
-        let is_noted = self.note_new(leased, &new.deliveries, new.next, &round).await?;
+        let is_noted = self
+            .note_new(leased, &new.deliveries, new.next, &round)
+            .await?;
         let goes_on = is_noted && new.are_more && round.failed == 0;
         Ok(goes_on.then_some(round.taken))
     }
@@ -287,7 +248,9 @@ impl HookWorker {
         let deliveries = events.filter_map(|event| self.delivery(hook, event));
         let deliveries: Vec<_> = deliveries.collect();
         let nothing = Round::default();
-        let is_noted = self.note_new(leased, &deliveries, page.next, &nothing).await?;
+        let is_noted = self
+            .note_new(leased, &deliveries, page.next, &nothing)
+            .await?;
         Ok(is_noted && page.events.len() >= PAGE / 2)
     }
 
@@ -318,9 +281,9 @@ impl HookWorker {
         let attempts = due.into_iter().zip(attempts);
         let attempts = attempts.filter_map(|(delivery, attempt)| Some((delivery, attempt?)));
         let attempts: Vec<(DueDelivery, Attempt)> = attempts.collect();
-        let noted =
-            self.store
-                .note_attempts(hook, &self.holder, &attempts, &round, leased.now());
+        let noted = self
+            .store
+            .note_attempts(hook, &self.holder, &attempts, &round, leased.now());
         let goes_on = noted.await? && round.taken > 0 && round.off.is_none();
         note_round(hook, &round);
         Ok(goes_on.then_some(round.taken))
@@ -353,7 +316,9 @@ impl HookWorker {
     ) -> Result<bool, StoreError> {
         let hook = &leased.hook;
         let (new, now) = ((deliveries, next), leased.now());
-        let noted = self.store.add_deliveries(hook, &self.holder, new, round, now);
+        let noted = self
+            .store
+            .add_deliveries(hook, &self.holder, new, round, now);
         let is_noted = noted.await?;
         note_round(hook, round);
         self.remove_older(hook.hook.id, deliveries.len()).await?;
@@ -383,91 +348,6 @@ impl HookWorker {
             attempt: None,
         })
     }
-
-    /// Sends events of different links side by side, until one is not taken; `None` if the receiver cannot be looked up now.
-    async fn send(&self, leased: &Leased, outgoing: Vec<Outgoing<'_>>) -> Option<Sent> {
-        let hook = &leased.hook;
-        if outgoing.is_empty() {
-            return Some(Sent::default());
-        }
-        let receiver = self.sender.receiver(&hook.hook.url, &hook.secrets).await?;
-        let (began, ends) = (Instant::now(), AtomicBool::new(false));
-        let mut attempts: Vec<Option<Attempt>> = vec![None; outgoing.len()];
-        let mut round = Round::default();
-        let mut sending = Vec::new();
-        for (place, outgoing) in outgoing.iter().enumerate() {
-            let (receiver, ends) = (&receiver, &ends);
-            let one = async move {
-                if ends.load(Ordering::Relaxed) || began.elapsed() > BEGINS_WITHIN {
-                    return (place, None);
-                }
-                let sent = self.send_one(leased, receiver, outgoing).await;
-                if sent.0.failed.is_some() {
-                    ends.store(true, Ordering::Relaxed);
-                }
-                (place, Some(sent))
-            };
-            sending.push(one.boxed());
-        }
-        let mut sending = iter(sending).buffer_unordered(SIDE_BY_SIDE);
-        while let Some((place, sent)) = sending.next().await {
-            let Some((attempt, is_gone)) = sent else {
-                continue;
-            };
-            match &attempt.failed {
-                None => round.taken += 1,
-                Some((error, _)) => {
-                    round.failed += 1;
-                    round.error = Some(error.clone());
-                }
-            }
-            if is_gone {
-                round.off.clone_from(&round.error);
-            }
-            let failing_since = outgoing[place].failing_since.or(hook.hook.failing_since);
-            let gives_up = leased.now().before(GIVES_UP);
-            if attempt.failed.is_some() && failing_since.is_some_and(|since| since <= gives_up) {
-                let error = round.error.as_deref().unwrap_or_default();
-                round.off = Some(format!("It failed for 3 days. {error}"));
-            }
-            attempts[place] = Some(attempt);
-        }
-        if round.taken == 0 && round.failed > 0 {
-            let pause = pause(hook.failures).min(MAX_PAUSE);
-            round.retry_at = Some(leased.now().after(pause));
-        }
-        Some(Sent { attempts, round })
-    }
-
-    /// Sends one event. Returns also whether the receiver wants no events any more.
-    async fn send_one(
-        &self,
-        leased: &Leased,
-        receiver: &Receiver<'_>,
-        outgoing: &Outgoing<'_>,
-    ) -> (Attempt, bool) {
-        // The specification wants no full stop in it.
-        let id = outgoing.event_id.replace('.', "_");
-        let answer = receiver
-            .send(&Message {
-                id: &id,
-                at: leased.now(),
-                body: outgoing.body,
-            })
-            .await;
-        let status = answer.as_ref().ok().copied();
-        let error = match answer {
-            Ok(200..=299) => None,
-            Ok(status) => Some(format!("The receiver answered {status}")),
-            Err(error) => Some(error.text()),
-        };
-        let next_at = leased.now().after(pause(outgoing.attempts));
-        let attempt = Attempt {
-            status,
-            failed: error.map(|error| (error, next_at)),
-        };
-        (attempt, status == Some(410))
-    }
 }
 
 /// Notes that a hook is not worked off any more, also if its task is aborted.
@@ -493,10 +373,4 @@ fn note_round(hook: &LeasedHook, round: &Round) {
     if let Some(reason) = &round.off {
         tracing::info!(hook = id, account = hook.owner.user.0, %reason, "a hook is switched off");
     }
-}
-
-/// The pause after so many attempts before this one.
-fn pause(attempts: u32) -> Duration {
-    let place = usize::try_from(attempts).unwrap_or(usize::MAX);
-    PAUSES[place.min(PAUSES.len() - 1)]
 }

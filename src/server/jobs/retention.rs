@@ -159,7 +159,9 @@ async fn remove_deliveries(
 ) -> Result<(), StoreError> {
     // What was not taken is kept as long as its event.
     let now = clock.now();
-    store.prune_waiting(now.before(DAY * events_days), now).await?;
+    store
+        .prune_waiting(now.before(DAY * events_days), now)
+        .await?;
     let before = clock.now().before(DAY * DELIVERY_DAYS);
     loop {
         let started = Instant::now();

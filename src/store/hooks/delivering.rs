@@ -146,7 +146,9 @@ impl Store {
             let lease = lease.bind(id).bind(holder.to_owned()).bind(micros);
             self.engine.by_its_clock(lease)
         };
-        let renew = bound(lease!(" AND lease_holder = $2 AND lease_until >= now_micros()"));
+        let renew = bound(lease!(
+            " AND lease_holder = $2 AND lease_until >= now_micros()"
+        ));
         if let Some(row) = self.engine.write(renew).await?.first() {
             return read_leased(row).map(Some);
         }
@@ -159,10 +161,12 @@ impl Store {
                   SELECT 1 FROM hooks AS other WHERE other.owner_id = hooks.owner_id
                   AND other.lease_holder <> $2 AND other.lease_until >= now_micros())"
         ));
-        let taken = self.engine.transaction_in_turn(Turn::WithPermit, async |connection| {
-            connection.lock(lock.bind(id)).await?;
-            connection.optional(take).await
-        });
+        let taken = self
+            .engine
+            .transaction_in_turn(Turn::WithPermit, async |connection| {
+                connection.lock(lock.bind(id)).await?;
+                connection.optional(take).await
+            });
         taken.await?.as_ref().map(read_leased).transpose()
     }
 

@@ -75,6 +75,47 @@ both_modes! {
         assert_eq!(show_hook(app, &token, id).await["waiting"], 2);
     }
 
+    async fn what_was_never_sent_is_tried_before_what_is_refused_again_and_again(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        receiver.answers(|event| if event["target_url"] == "https://example.org/poison" { 400 } else { 204 });
+        let (id, _) = hook(app, &token, &receiver).await;
+        for _ in 0..3 {
+            app.shorten(&token, "https://example.org/poison").await;
+        }
+        eventually("all were refused", async || {
+            let found = deliveries(app, &token, id).await;
+            found.len() == 3 && found.iter().all(|delivery| delivery["attempts"].as_u64() > Some(0))
+        }).await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        eventually("the other link comes", async || receiver.told().contains(&format!("link.created {code}"))).await;
+    }
+
+    async fn what_waits_longer_than_events_are_kept_is_given_up(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        receiver.answers(|_| 500);
+        let (id, _) = hook(app, &token, &receiver).await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        fails(app, &token, id).await;
+        app.backend.execute("UPDATE hook_deliveries SET made_at = length($1)", "long ago").await;
+        patch(app, &token, &code, &json!({ "title": "later" })).await;
+        eventually("only the change waits", async || {
+            let found = deliveries(app, &token, id).await;
+            found.len() == 1 && found[0]["type"] == "link.changed" && found[0]["next_attempt_at"].is_string()
+        }).await;
+        assert_eq!(show_hook(app, &token, id).await["waiting"], 1);
+    }
+
+    async fn another_receiver_gets_at_once_what_waits(app) {
+        let (token, receiver, other) = (app.register().await, Receiver::start().await, Receiver::start().await);
+        receiver.answers(|_| 500);
+        let (id, _) = hook(app, &token, &receiver).await;
+        app.shorten(&token, "https://example.org/").await;
+        fails(app, &token, id).await;
+        let changed = patch_hook(app, &token, id, &json!({ "url": other.url })).await;
+        assert_eq!((&changed["failing_since"], &changed["last_error"]), (&json!(null), &json!(null)));
+        other.receives(1).await;
+    }
+
     async fn a_receiver_that_answers_410_ends_its_hook_with_an_event(app) {
         let (token, receiver, other) = (app.register().await, Receiver::start().await, Receiver::start().await);
         receiver.answers(|_| 410);
