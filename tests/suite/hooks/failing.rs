@@ -98,6 +98,9 @@ both_modes! {
         fails(app, &token, id).await;
         app.backend.execute("UPDATE hook_deliveries SET made_at = length($1)", "long ago").await;
         patch(app, &token, &code, &json!({ "title": "later" })).await;
+        // A process looks at once when it starts, and then each minute.
+        app.server.stop().await;
+        app.server = app.another(&[("HOOK_TARGETS", "private")]).await;
         eventually("only the change waits", async || {
             let found = deliveries(app, &token, id).await;
             found.len() == 1 && found[0]["type"] == "link.changed" && found[0]["next_attempt_at"].is_string()
