@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::client::Resumption;
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
@@ -11,6 +12,9 @@ use ureq::Agent;
 use ureq::config::ConfigBuilder;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::typestate::AgentScope;
+
+/// Sessions of TLS that are resumed, eight a server: a handshake costs more than a delivery.
+const RESUMED: usize = 4_096;
 
 /// This machine has no root certificates, so that no TLS connection can be made.
 #[derive(Debug, thiserror::Error)]
@@ -77,11 +81,12 @@ pub fn async_tls() -> Result<TlsConnector, NoRootCertificates> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(native_certificates()?);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
+    let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("ring has the suites of these versions")
         .with_root_certificates(roots)
         .with_no_client_auth();
+    config.resumption = Resumption::in_memory_sessions(RESUMED);
     Ok(TlsConnector::from(Arc::new(config)))
 }
 

@@ -19,7 +19,8 @@ pub fn event_body(event: &Event, domain: Option<String>) -> EventBody {
         interval: None,
         clicks: None,
         classes: None,
-        url: None,
+        hook: None,
+        host: None,
         reason: None,
     };
     match &event.happened {
@@ -45,8 +46,9 @@ pub fn event_body(event: &Event, domain: Option<String>) -> EventBody {
             body.tags = Some(event.tags.clone());
             body.clicks = (*of == EventType::Created).then_some(*clicks);
         }
-        Happened::HookOff { url, reason } => {
-            body.url = Some(url.clone());
+        Happened::HookOff { hook, host, reason } => {
+            body.hook = Some(*hook);
+            body.host = Some(host.clone());
             body.reason = Some(reason.clone());
         }
     }

@@ -276,7 +276,6 @@ impl App {
     pub(super) fn hook_worker(&self) -> Arc<HookWorker> {
         Arc::new(HookWorker::new(
             self.store.clone(),
-            Arc::clone(&self.clock),
             self.links.hosts.current.clone(),
             self.hook_targets,
             format!("{:016x}", random_id()),

@@ -133,13 +133,17 @@ impl Store {
                  SELECT max(key) FROM (
                      SELECT key FROM idempotency_keys WHERE owner_id = $1 ORDER BY key LIMIT $2) AS first)",
         );
+        let remove_deliveries = query(
+            "DELETE FROM hook_deliveries WHERE id IN (
+                 SELECT hook_deliveries.id FROM hooks JOIN hook_deliveries ON hook_id = hooks.id WHERE owner_id = $1 LIMIT $2)",
+        );
         self.engine
             .transaction(async |connection| {
                 let Some(found) = connection.optional(next).await? else {
                     return Ok(false);
                 };
                 let user: UserId = found.get("user_id")?;
-                for remove in [remove_links, remove_keys] {
+                for remove in [remove_links, remove_keys, remove_deliveries] {
                     if connection.execute(remove.bind(user).bind(limit)).await? > 0 {
                         return Ok(true);
                     }

@@ -52,10 +52,14 @@ pub struct EventBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub classes: Option<Vec<ClassBody>>,
-    /// Of `hook.off`: the receiver.
+    /// Of `hook.off`: the identifier of the hook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "https://example.org/hooks/shunt", nullable = false)]
-    pub url: Option<String>,
+    #[schema(example = 1, nullable = false)]
+    pub hook: Option<i64>,
+    /// Of `hook.off`: the host of the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "example.org", nullable = false)]
+    pub host: Option<String>,
     /// Of `hook.off`: why the hook was switched off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "The receiver answered 410", nullable = false)]

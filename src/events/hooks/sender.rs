@@ -1,23 +1,25 @@
 //! Sends events to receivers by HTTP.
 //!
-//! The addresses of a name are checked when the connection is made, as a name may lead elsewhere every time. Redirects are not followed,
+//! The addresses of a name are looked up and checked in each round, and connections are made to these, as a name may lead elsewhere every
+//! time. Redirects are not followed,
 //! and of an answer only its status counts.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use hyper::body::Body as _;
-use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::http1::SendRequest;
 use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, lookup_host};
-use tokio::sync::Semaphore;
-use tokio::time::{timeout, timeout_at};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -33,8 +35,20 @@ const CONNECT: Duration = Duration::from_secs(3);
 /// Addresses of a name that are tried.
 const MAX_ADDRESSES: usize = 3;
 
-/// Look-ups of names at once: each takes a thread.
+/// Look-ups of names at once: each takes a thread for as long as the name's servers take.
 const MAX_LOOKUPS: usize = 32;
+
+/// How long a look-up may take.
+const LOOKUP: Duration = Duration::from_secs(5);
+
+/// How long a receiver waits for its turn to be looked up; then its round is later.
+const TURN: Duration = Duration::from_secs(5);
+
+/// Bytes that a connection keeps of an answer: receivers may send headers without end.
+const MAX_BUFFER: usize = 16 << 10;
+
+/// Letters of an error that are kept: a certificate may have a thousand names.
+const MAX_ERROR: usize = 200;
 
 /// Of an answer so many bytes are read, so that its connection can be used again.
 const MAX_ANSWER: usize = 16 << 10;
@@ -42,12 +56,8 @@ const MAX_ANSWER: usize = 16 << 10;
 /// Why a receiver did not take an event; its text is for the owner of the hook.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendError {
-    #[error("The address must begin with https://")]
-    NotHttps,
-    #[error("The name of the receiver leads to no public address")]
-    NotPublic,
-    #[error("The name of the receiver was not found")]
-    NoAddress,
+    #[error(transparent)]
+    Unreached(Unreached),
     #[error("The receiver cannot be reached: {0}")]
     Unreachable(std::io::Error),
     #[error("TLS: {0}")]
@@ -60,11 +70,29 @@ pub(super) enum SendError {
     Invalid,
 }
 
+/// Why no connection is made at all.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+pub(super) enum Unreached {
+    #[error("The address must begin with https://")]
+    NotHttps,
+    #[error("The name of the receiver leads to no public address")]
+    NotPublic,
+    #[error("The name of the receiver was not found")]
+    NoAddress,
+}
+
+impl SendError {
+    /// Its text, of a bounded length.
+    pub(super) fn text(&self) -> String {
+        self.to_string().chars().take(MAX_ERROR).collect()
+    }
+}
+
 /// Makes connections to receivers.
 pub(super) struct Sender {
     targets: HookTargets,
     tls: OnceLock<Result<TlsConnector, String>>,
-    lookups: Semaphore,
+    lookups: Arc<Semaphore>,
 }
 
 /// A message for a receiver, signed.
@@ -82,6 +110,7 @@ pub(super) struct Receiver<'a> {
     sender: &'a Sender,
     url: &'a HookUrl,
     secrets: &'a [HookSecret],
+    addresses: Result<Vec<SocketAddr>, Unreached>,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -96,29 +125,61 @@ impl Sender {
         Self {
             targets,
             tls: OnceLock::new(),
-            lookups: Semaphore::new(MAX_LOOKUPS),
+            lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
         }
     }
 
-    pub(super) fn receiver<'a>(
+    /// Looks a receiver up; `None` if too many others are being looked up.
+    pub(super) async fn receiver<'a>(
         &'a self,
         url: &'a HookUrl,
         secrets: &'a [HookSecret],
-    ) -> Receiver<'a> {
-        Receiver {
+    ) -> Option<Receiver<'a>> {
+        let turn = timeout(TURN, Arc::clone(&self.lookups).acquire_owned()).await;
+        let turn = turn.ok()?.ok()?;
+        Some(Receiver {
             sender: self,
             url,
             secrets,
+            addresses: self.addresses(url, turn).await,
             idle: Mutex::default(),
-        }
+        })
     }
 
-    async fn connect(&self, url: &HookUrl) -> Result<Connection, SendError> {
+    /// The addresses to which events may be sent.
+    async fn addresses(
+        &self,
+        url: &HookUrl,
+        turn: OwnedSemaphorePermit,
+    ) -> Result<Vec<SocketAddr>, Unreached> {
         // The setting may be another one than when the hook was made.
         if self.targets == HookTargets::Public && !url.is_https() {
-            return Err(SendError::NotHttps);
+            return Err(Unreached::NotHttps);
         }
-        let stream = self.reach(url).await?;
+        let (host, port) = (url.host().to_owned(), url.port());
+        let looking = spawn_blocking(move || {
+            // Nobody else takes the turn while the thread is busy.
+            let _turn = turn;
+            let found = (host.as_str(), port).to_socket_addrs();
+            found.map(Iterator::collect::<Vec<_>>)
+        });
+        let found = timeout(LOOKUP, looking).await;
+        let Ok(Ok(Ok(mut found))) = found else {
+            return Err(Unreached::NoAddress);
+        };
+        found.retain(|address| self.targets.allow(address.ip()));
+        if found.is_empty() {
+            return Err(Unreached::NotPublic);
+        }
+        Ok(found)
+    }
+
+    async fn connect(
+        &self,
+        url: &HookUrl,
+        addresses: &[SocketAddr],
+    ) -> Result<Connection, SendError> {
+        let stream = reach(addresses).await?;
         if !url.is_https() {
             return begin(stream).await;
         }
@@ -131,37 +192,31 @@ impl Sender {
         let stream = tls.connect(name, stream).await;
         begin(stream.map_err(|error| SendError::Tls(error.to_string()))?).await
     }
+}
 
-    async fn reach(&self, url: &HookUrl) -> Result<TcpStream, SendError> {
-        let addresses: Vec<SocketAddr> = {
-            let _turn = self.lookups.acquire().await;
-            let found = lookup_host((url.host(), url.port())).await;
-            found.map_err(|_| SendError::NoAddress)?.collect()
-        };
-        let mut last = SendError::NotPublic;
-        let allowed = addresses
-            .iter()
-            .filter(|address| self.targets.allow(address.ip()));
-        for address in allowed.take(MAX_ADDRESSES) {
-            match timeout(CONNECT, TcpStream::connect(address)).await {
-                Ok(Ok(stream)) => {
-                    // Each request is written at once.
-                    let _ = stream.set_nodelay(true);
-                    return Ok(stream);
-                }
-                Ok(Err(error)) => last = SendError::Unreachable(error),
-                Err(_) => last = SendError::Late,
+async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream, SendError> {
+    let mut last = SendError::Late;
+    for address in addresses.iter().take(MAX_ADDRESSES) {
+        match timeout(CONNECT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                // Each request is written at once.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
             }
+            Ok(Err(error)) => last = SendError::Unreachable(error),
+            Err(_) => last = SendError::Late,
         }
-        Err(last)
     }
+    Err(last)
 }
 
 async fn begin<S>(stream: S) -> Result<Connection, SendError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let shaken = handshake(TokioIo::new(stream)).await;
+    let mut client = hyper::client::conn::http1::Builder::new();
+    client.max_buf_size(MAX_BUFFER);
+    let shaken = client.handshake(TokioIo::new(stream)).await;
     let (requests, connection) = shaken.map_err(SendError::NoAnswer)?;
     let driver = tokio::spawn(async move {
         // Its request says what went wrong.
@@ -176,19 +231,30 @@ where
 impl Receiver<'_> {
     /// Sends a message; returns the status of the answer.
     pub(super) async fn send(&self, message: &Message<'_>) -> Result<u16, SendError> {
-        let deadline = tokio::time::Instant::now() + DEADLINE;
+        let deadline = Instant::now() + DEADLINE;
         let sent = timeout_at(deadline, self.send_without_deadline(message)).await;
-        sent.unwrap_or(Err(SendError::Late))
+        let (connection, answer) = sent.unwrap_or(Err(SendError::Late))?;
+        let status = answer.status().as_u16();
+        if was_read(answer).await {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.push(connection);
+        }
+        Ok(status)
     }
 
-    async fn send_without_deadline(&self, message: &Message<'_>) -> Result<u16, SendError> {
+    async fn send_without_deadline(
+        &self,
+        message: &Message<'_>,
+    ) -> Result<(Connection, Response<Incoming>), SendError> {
         if let Some(connection) = self.take_idle()
-            && let Ok(status) = self.ask(connection, message).await
+            && let Ok(answered) = self.ask(connection, message).await
         {
-            return Ok(status);
+            return Ok(answered);
         }
         // An idle connection may be closed at any time.
-        let connection = self.sender.connect(self.url).await?;
+        let addresses = self.addresses.as_deref();
+        let addresses = addresses.map_err(|why| SendError::Unreached(*why))?;
+        let connection = self.sender.connect(self.url, addresses).await?;
         self.ask(connection, message).await
     }
 
@@ -202,7 +268,7 @@ impl Receiver<'_> {
         &self,
         mut connection: Connection,
         message: &Message<'_>,
-    ) -> Result<u16, SendError> {
+    ) -> Result<(Connection, Response<Incoming>), SendError> {
         let request = self.request(message)?;
         connection
             .requests
@@ -210,13 +276,7 @@ impl Receiver<'_> {
             .await
             .map_err(SendError::NoAnswer)?;
         let answer = connection.requests.send_request(request).await;
-        let answer = answer.map_err(SendError::NoAnswer)?;
-        let status = answer.status().as_u16();
-        if was_read(answer).await {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            idle.push(connection);
-        }
-        Ok(status)
+        Ok((connection, answer.map_err(SendError::NoAnswer)?))
     }
 
     fn request(&self, message: &Message<'_>) -> Result<Request<String>, SendError> {
@@ -238,7 +298,7 @@ impl Receiver<'_> {
 }
 
 /// Reads the rest of an answer. `false` if it is long, or does not end at once.
-async fn was_read(answer: Response<hyper::body::Incoming>) -> bool {
+async fn was_read(answer: Response<Incoming>) -> bool {
     let mut body = answer.into_body();
     let rest = async {
         let mut read = 0;

@@ -3,18 +3,20 @@
 //! Of each link at most one event is on its way. While a receiver takes everything, events are sent as they are read, and noted
 //! afterwards; what it does not take waits in line, and so does what comes meanwhile.
 
+mod round;
+
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::stream::iter;
-use futures_util::{FutureExt, StreamExt};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use super::sender::{Message, Receiver, Sender};
-use crate::domain::{Clock, CurrentHosts, EventPlace, HookTargets, Timestamp};
+use round::{Outgoing, Sent};
+
+use super::sender::Sender;
+use crate::domain::{CurrentHosts, EventPlace, HookTargets, Timestamp};
 use crate::events::event_body;
 use crate::store::{
     Attempt, DueDelivery, Event, LeasedHook, NewDelivery, Round, Store, StoreError,
@@ -45,75 +47,63 @@ const MAX_WAITING: u32 = 1_000;
 /// Bytes of a delivery: of a larger one the classes are left out.
 const MAX_BYTES: usize = 64 << 10;
 
-/// A round begins no delivery after this time, so that its lease lasts.
-const BEGINS_WITHIN: Duration = Duration::from_secs(10);
-
 /// Deliveries of a hook that are kept, and after how many more the older ones are removed.
 const KEPT: u32 = 10_000;
 const REMOVED_AFTER: u32 = 1_000;
 
-/// The pauses before a delivery is sent again; the last one stays.
-const PAUSES: [Duration; 8] = [
-    Duration::from_secs(5),
-    Duration::from_secs(30),
-    Duration::from_mins(2),
-    Duration::from_mins(10),
-    Duration::from_mins(30),
-    Duration::from_hours(1),
-    Duration::from_hours(3),
-    Duration::from_hours(6),
-];
+/// Pages that are read and put in line at once: each may take some megabytes.
+const MAX_READS: usize = 4;
 
-/// A hook whose receiver does not take a delivery for so long is switched off.
-const GIVES_UP: Duration = Duration::from_hours(3 * 24);
+/// A hook is worked off for so long; then others have their turn.
+const TURN: Duration = Duration::from_secs(10);
 
 /// Works off the hooks of all accounts, beside other instances.
 pub struct HookWorker {
     store: Store,
-    clock: Arc<dyn Clock>,
     hosts: CurrentHosts,
     sender: Sender,
     /// The name of this process.
     holder: String,
+    reads: Semaphore,
     /// Hooks that are worked off.
     running: Mutex<HashSet<i64>>,
     /// Deliveries of each hook since the older ones were removed.
     kept: Mutex<HashMap<i64, u32>>,
 }
 
-/// What became of some events.
-struct Sent {
-    attempts: Vec<Option<Attempt>>,
-    round: Round,
+/// A hook, and when it was leased by the monotonic clock.
+struct Leased {
+    hook: LeasedHook,
+    began: Instant,
 }
 
-/// What is sent once, or once more.
-struct Outgoing<'a> {
-    event_id: &'a str,
-    body: &'a str,
-    /// How many times it was sent already.
-    attempts: u32,
-    failing_since: Option<Timestamp>,
+impl Leased {
+    /// The time by the clock of the database.
+    fn now(&self) -> Timestamp {
+        self.hook.leased_at.after(self.began.elapsed())
+    }
+}
+
+/// What a receiver wants next.
+struct New {
+    deliveries: Vec<NewDelivery>,
+    /// All up to here is in `deliveries`, or is not wanted.
+    next: EventPlace,
+    are_more: bool,
 }
 
 impl HookWorker {
     /// Under a name that no other process has.
     #[must_use]
-    pub fn new(
-        store: Store,
-        clock: Arc<dyn Clock>,
-        hosts: CurrentHosts,
-        targets: HookTargets,
-        holder: String,
-    ) -> Self {
+    pub fn new(store: Store, hosts: CurrentHosts, targets: HookTargets, holder: String) -> Self {
         // Otherwise the first delivery would be no increase.
         count_deliveries(0, 0);
         Self {
             store,
-            clock,
             hosts,
             sender: Sender::new(targets),
             holder,
+            reads: Semaphore::new(MAX_READS),
             running: Mutex::default(),
             kept: Mutex::default(),
         }
@@ -128,8 +118,7 @@ impl HookWorker {
         let room = MAX_HOOKS_AT_ONCE.saturating_sub(tasks.len());
         // Those that are worked off already are found, too.
         let limit = u32::try_from(MAX_HOOKS_AT_ONCE + room).unwrap_or(u32::MAX);
-        let now = self.clock.now();
-        let due = self.store.due_hooks(&self.holder, now, MAX_WAITING, limit);
+        let due = self.store.due_hooks(&self.holder, MAX_WAITING, limit);
         for id in due.await? {
             if tasks.len() >= MAX_HOOKS_AT_ONCE || !self.running().insert(id) {
                 continue;
@@ -148,6 +137,17 @@ impl HookWorker {
         Ok(())
     }
 
+    /// Takes over from the process before, where there is only one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn begin(&self) -> Result<(), StoreError> {
+        if self.store.has_one_process() {
+            self.store.release_all_hooks().await?;
+        }
+        Ok(())
+    }
+
     /// Leaves the hooks to other processes, once no task works any of them off.
     ///
     /// # Errors
@@ -161,93 +161,113 @@ impl HookWorker {
     }
 
     async fn work_off(&self, id: i64) -> Result<(), StoreError> {
-        loop {
+        let ends = Instant::now() + TURN;
+        while Instant::now() < ends {
             let began = Instant::now();
-            let now = self.clock.now();
-            let leased = self.store.lease_hook(id, &self.holder, now).await?;
+            let leased = self.store.lease_hook(id, &self.holder).await?;
             let Some(hook) = leased else { return Ok(()) };
-            let sent = if hook.hook.waiting == 0 {
-                self.send_new(&hook).await?
+            let leased = Leased { hook, began };
+            let sent = if leased.hook.hook.waiting == 0 {
+                self.send_new(&leased).await?
             } else {
-                self.send_waiting(&hook).await?
+                self.send_waiting(&leased).await?
             };
             let Some(sent) = sent else { return Ok(()) };
-            let pace = PACE.saturating_mul(sent);
+            let pace = PACE.saturating_mul(sent.max(1));
             sleep(pace.saturating_sub(began.elapsed())).await;
         }
+        Ok(())
     }
 
     /// Sends what happened; `None` if there is nothing to go on with, else how many deliveries were sent.
-    async fn send_new(&self, hook: &LeasedHook) -> Result<Option<u32>, StoreError> {
-        let page = self.store.events_after(hook.owner, hook.read, PAGE).await?;
-        if page.next == hook.read {
+    async fn send_new(&self, leased: &Leased) -> Result<Option<u32>, StoreError> {
+        let hook = &leased.hook;
+        let Some(mut new) = self.read_new(hook).await? else {
             return Ok(None);
-        }
-        let mut next = hook.read;
-        let mut links = HashSet::new();
-        let (mut deliveries, mut bytes) = (Vec::new(), 0);
-        let mut is_whole = true;
-        for event in &page.events {
-            if let Some(delivery) = self.delivery(hook, event) {
-                bytes += delivery.body.len();
-                let is_full = deliveries.len() >= MAX_ROUND || bytes > MAX_ROUND_BYTES;
-                // The second event of a link waits for the first one.
-                if is_full && !deliveries.is_empty() || !links.insert(delivery.link.clone()) {
-                    is_whole = false;
-                    break;
-                }
-                deliveries.push(delivery);
-            }
-            next = event.cursor.place;
-        }
-        if is_whole {
-            next = page.next;
-        }
-        let outgoing = deliveries.iter().map(|delivery| Outgoing {
+        };
+        let outgoing = new.deliveries.iter().map(|delivery| Outgoing {
             event_id: &delivery.event_id,
             body: &delivery.body,
             attempts: 0,
             failing_since: None,
         });
-        let Sent { attempts, round } = self.send(hook, outgoing.collect()).await;
-        for (delivery, attempt) in deliveries.iter_mut().zip(attempts) {
+        let Some(Sent { attempts, round }) = self.send(leased, outgoing.collect()).await else {
+            return Ok(None);
+        };
+        for (delivery, attempt) in new.deliveries.iter_mut().zip(attempts) {
             delivery.attempt = attempt;
         }
-        let is_noted = self.note_new(hook, &deliveries, next, &round).await?;
-        // A short page was the last one.
-        let are_more = !is_whole || page.events.len() >= PAGE / 2;
-        let goes_on = is_noted && are_more && round.failed == 0;
+        let is_noted = self
+            .note_new(leased, &new.deliveries, new.next, &round)
+            .await?;
+        let goes_on = is_noted && new.are_more && round.failed == 0;
         Ok(goes_on.then_some(round.taken))
     }
 
-    /// Sends what waits, and puts what happened meanwhile in line; as [`HookWorker::send_new`].
-    async fn send_waiting(&self, hook: &LeasedHook) -> Result<Option<u32>, StoreError> {
-        let mut queued = 0;
-        if hook.hook.waiting < u64::from(MAX_WAITING) {
-            let page = self.store.events_after(hook.owner, hook.read, PAGE).await?;
-            if page.next != hook.read {
-                let events = page.events.iter();
-                let deliveries = events.filter_map(|event| self.delivery(hook, event));
-                let deliveries: Vec<_> = deliveries.collect();
-                let nothing = Round::default();
-                if !self
-                    .note_new(hook, &deliveries, page.next, &nothing)
-                    .await?
-                {
-                    return Ok(None);
-                }
-                queued = deliveries.len();
-            }
-        }
-        let now = self.clock.now();
-        if hook.retry_at > now {
+    /// What the receiver wants next: at most one event of each link, as the second one waits for the first.
+    async fn read_new(&self, hook: &LeasedHook) -> Result<Option<New>, StoreError> {
+        let _turn = self.reads.acquire().await;
+        let page = self.store.events_after(hook.owner, hook.read, PAGE).await?;
+        if page.next == hook.read {
             return Ok(None);
         }
+        let mut links = HashSet::new();
+        let mut new = New {
+            deliveries: Vec::new(),
+            next: hook.read,
+            // A short page was the last one.
+            are_more: page.events.len() >= PAGE / 2,
+        };
+        let mut bytes = 0;
+        for event in &page.events {
+            if let Some(delivery) = self.delivery(hook, event) {
+                bytes += delivery.body.len();
+                let is_full = new.deliveries.len() >= MAX_ROUND || bytes > MAX_ROUND_BYTES;
+                let is_second = !links.insert(delivery.link.clone());
+                if is_full && !new.deliveries.is_empty() || is_second {
+                    new.are_more = true;
+                    return Ok(Some(new));
+                }
+                new.deliveries.push(delivery);
+            }
+            new.next = event.cursor.place;
+        }
+        new.next = page.next;
+        Ok(Some(new))
+    }
+
+    /// Puts what happened meanwhile in line; whether there may be more.
+    async fn queue_new(&self, leased: &Leased) -> Result<bool, StoreError> {
+        let hook = &leased.hook;
+        let _turn = self.reads.acquire().await;
+        let page = self.store.events_after(hook.owner, hook.read, PAGE).await?;
+        if page.next == hook.read {
+            return Ok(false);
+        }
+        let events = page.events.iter();
+        let deliveries = events.filter_map(|event| self.delivery(hook, event));
+        let deliveries: Vec<_> = deliveries.collect();
+        let nothing = Round::default();
+        let is_noted = self
+            .note_new(leased, &deliveries, page.next, &nothing)
+            .await?;
+        Ok(is_noted && page.events.len() >= PAGE / 2)
+    }
+
+    /// Sends what waits, and puts what happened meanwhile in line; as [`HookWorker::send_new`].
+    async fn send_waiting(&self, leased: &Leased) -> Result<Option<u32>, StoreError> {
+        let hook = &leased.hook;
+        let are_more = hook.hook.waiting < u64::from(MAX_WAITING) && self.queue_new(leased).await?;
+        let now = leased.now();
         let most = if hook.failures > 0 { 1 } else { SIDE_BY_SIDE };
         let limit = u32::try_from(most).unwrap_or(u32::MAX);
-        let due = self.store.due_deliveries(hook.hook.id, now, limit).await?;
+        let due = if hook.retry_at > now {
+            Vec::new()
+        } else {
+            self.store.due_deliveries(hook.hook.id, now, limit).await?
+        };
         if due.is_empty() {
-            return Ok((queued > 0).then_some(0));
+            return Ok(are_more.then_some(0));
         }
         let outgoing = due.iter().map(|delivery| Outgoing {
             event_id: &delivery.event_id,
@@ -255,14 +275,15 @@ impl HookWorker {
             attempts: delivery.attempts,
             failing_since: delivery.failing_since,
         });
-        let Sent { attempts, round } = self.send(hook, outgoing.collect()).await;
+        let Some(Sent { attempts, round }) = self.send(leased, outgoing.collect()).await else {
+            return Ok(None);
+        };
         let attempts = due.into_iter().zip(attempts);
         let attempts = attempts.filter_map(|(delivery, attempt)| Some((delivery, attempt?)));
         let attempts: Vec<(DueDelivery, Attempt)> = attempts.collect();
-        let now = self.clock.now();
         let noted = self
             .store
-            .note_attempts(hook, &self.holder, &attempts, &round, now);
+            .note_attempts(hook, &self.holder, &attempts, &round, leased.now());
         let goes_on = noted.await? && round.taken > 0 && round.off.is_none();
         note_round(hook, &round);
         Ok(goes_on.then_some(round.taken))
@@ -288,13 +309,13 @@ impl HookWorker {
 
     async fn note_new(
         &self,
-        hook: &LeasedHook,
+        leased: &Leased,
         deliveries: &[NewDelivery],
         next: EventPlace,
         round: &Round,
     ) -> Result<bool, StoreError> {
-        let now = self.clock.now();
-        let new = (deliveries, next);
+        let hook = &leased.hook;
+        let (new, now) = ((deliveries, next), leased.now());
         let noted = self
             .store
             .add_deliveries(hook, &self.holder, new, round, now);
@@ -327,81 +348,6 @@ impl HookWorker {
             attempt: None,
         })
     }
-
-    /// Sends events of different links side by side, until one is not taken.
-    async fn send(&self, hook: &LeasedHook, outgoing: Vec<Outgoing<'_>>) -> Sent {
-        let receiver = self.sender.receiver(&hook.hook.url, &hook.secrets);
-        let (began, ends) = (Instant::now(), AtomicBool::new(false));
-        let mut attempts: Vec<Option<Attempt>> = vec![None; outgoing.len()];
-        let mut round = Round::default();
-        let mut sending = Vec::new();
-        for (place, outgoing) in outgoing.iter().enumerate() {
-            let (receiver, ends) = (&receiver, &ends);
-            let one = async move {
-                if ends.load(Ordering::Relaxed) || began.elapsed() > BEGINS_WITHIN {
-                    return (place, None);
-                }
-                let sent = self.send_one(receiver, outgoing).await;
-                if sent.0.failed.is_some() {
-                    ends.store(true, Ordering::Relaxed);
-                }
-                (place, Some(sent))
-            };
-            sending.push(one.boxed());
-        }
-        let mut sending = iter(sending).buffer_unordered(SIDE_BY_SIDE);
-        while let Some((place, sent)) = sending.next().await {
-            let Some((attempt, is_gone)) = sent else {
-                continue;
-            };
-            match &attempt.failed {
-                None => round.taken += 1,
-                Some((error, _)) => {
-                    round.failed += 1;
-                    round.error = Some(error.clone());
-                }
-            }
-            if is_gone {
-                round.off.clone_from(&round.error);
-            }
-            let failing_since = outgoing[place].failing_since.or(hook.hook.failing_since);
-            let gives_up = self.clock.now().before(GIVES_UP);
-            if attempt.failed.is_some() && failing_since.is_some_and(|since| since <= gives_up) {
-                let error = round.error.as_deref().unwrap_or_default();
-                round.off = Some(format!("It failed for 3 days. {error}"));
-            }
-            attempts[place] = Some(attempt);
-        }
-        if round.taken == 0 && round.failed > 0 {
-            round.retry_at = Some(self.clock.now().after(pause(hook.failures)));
-        }
-        Sent { attempts, round }
-    }
-
-    /// Sends one event. Returns also whether the receiver wants no events any more.
-    async fn send_one(&self, receiver: &Receiver<'_>, outgoing: &Outgoing<'_>) -> (Attempt, bool) {
-        // The specification wants no full stop in it.
-        let id = outgoing.event_id.replace('.', "_");
-        let answer = receiver
-            .send(&Message {
-                id: &id,
-                at: self.clock.now(),
-                body: outgoing.body,
-            })
-            .await;
-        let status = answer.as_ref().ok().copied();
-        let error = match answer {
-            Ok(200..=299) => None,
-            Ok(status) => Some(format!("The receiver answered {status}")),
-            Err(error) => Some(error.to_string()),
-        };
-        let next_at = self.clock.now().after(pause(outgoing.attempts));
-        let attempt = Attempt {
-            status,
-            failed: error.map(|error| (error, next_at)),
-        };
-        (attempt, status == Some(410))
-    }
 }
 
 /// Notes that a hook is not worked off any more, also if its task is aborted.
@@ -427,10 +373,4 @@ fn note_round(hook: &LeasedHook, round: &Round) {
     if let Some(reason) = &round.off {
         tracing::info!(hook = id, account = hook.owner.user.0, %reason, "a hook is switched off");
     }
-}
-
-/// The pause after so many attempts before this one.
-fn pause(attempts: u32) -> Duration {
-    let place = usize::try_from(attempts).unwrap_or(usize::MAX);
-    PAUSES[place.min(PAUSES.len() - 1)]
 }

@@ -21,6 +21,9 @@ const MEASURES: Duration = Duration::from_secs(15);
 pub(super) async fn run(worker: Arc<HookWorker>, draining: CancellationToken) {
     let mut tasks = JoinSet::new();
     let looking = async {
+        if let Err(error) = worker.begin().await {
+            tracing::debug!(%error, "hooks go on when the leases of the process before are over");
+        }
         let mut ticks = ticks(PAUSE);
         let mut failures = FailureLog::new("sending events to hooks");
         loop {

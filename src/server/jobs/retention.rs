@@ -39,7 +39,7 @@ pub(super) async fn run(store: Store, clock: Arc<dyn Clock>, kept: KeptSettings)
         remove_mailed_links(&store, &*clock).await?;
         remove_audited(&store, &*clock, kept.audit_days).await?;
         remove_events(&store, &*clock, kept.events_days).await?;
-        remove_deliveries(&store, &*clock).await?;
+        remove_deliveries(&store, &*clock, kept.events_days).await?;
         remove_clicks(&store).await
     })
     .await;
@@ -152,7 +152,16 @@ async fn remove_events(store: &Store, clock: &dyn Clock, days: u32) -> Result<()
 }
 
 /// What the receivers of hooks took is kept for some days.
-async fn remove_deliveries(store: &Store, clock: &dyn Clock) -> Result<(), StoreError> {
+async fn remove_deliveries(
+    store: &Store,
+    clock: &dyn Clock,
+    events_days: u32,
+) -> Result<(), StoreError> {
+    // What was not taken is kept as long as its event.
+    let now = clock.now();
+    store
+        .prune_waiting(now.before(DAY * events_days), now)
+        .await?;
     let before = clock.now().before(DAY * DELIVERY_DAYS);
     loop {
         let started = Instant::now();

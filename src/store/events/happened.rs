@@ -44,8 +44,10 @@ pub enum Happened {
     },
     /// A hook was switched off.
     HookOff {
-        /// Its receiver.
-        url: String,
+        /// Its identifier.
+        hook: i64,
+        /// The host of its receiver: the rest of the address may have a secret.
+        host: String,
         /// Why.
         reason: String,
     },

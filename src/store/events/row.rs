@@ -60,7 +60,8 @@ impl FeedRow {
         }
         if of == EventType::HookOff {
             let happened = Happened::HookOff {
-                url: row.get("target_url")?,
+                hook: row.get("clicks")?,
+                host: row.get("target_url")?,
                 reason: row.get("title")?,
             };
             read.happened = Some((None, Vec::new(), happened));

@@ -27,6 +27,12 @@ pub struct Delivery {
     pub error: Option<String>,
 }
 
+/// Gives the hook `$1` a moment, `$2`, for the first delivery of each link, unless an earlier one has its moment already.
+pub(super) const READY: &str = "UPDATE hook_deliveries SET next_at = $2 WHERE hook_id = $1 AND done_at IS NULL AND next_at IS NULL
+     AND NOT EXISTS (
+         SELECT 1 FROM hook_deliveries AS earlier WHERE earlier.hook_id = $1 AND earlier.link = hook_deliveries.link
+         AND earlier.done_at IS NULL AND earlier.id < hook_deliveries.id)";
+
 impl Store {
     /// Deliveries of a hook before this one, the newest first; `None` if the owner has no such hook.
     ///
@@ -43,7 +49,8 @@ impl Store {
             return Ok(None);
         }
         let find = query(
-            "SELECT * FROM hook_deliveries WHERE hook_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+            "SELECT id, event_id, type, made_at, attempts, done_at, next_at, status, error FROM hook_deliveries
+             WHERE hook_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
         );
         let found = self.engine.read(find.bind(hook).bind(before).bind(limit));
         let deliveries = found.await?;
@@ -60,6 +67,37 @@ impl Store {
             "DELETE FROM hook_deliveries WHERE id IN (SELECT id FROM hook_deliveries WHERE done_at < $1 ORDER BY done_at LIMIT $2)",
         );
         self.engine.execute(remove.bind(before).bind(limit)).await
+    }
+
+    /// Removes what was put in line before a moment and was not taken since, also of hooks that are off.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn prune_waiting(&self, before: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+        let find = query(
+            "SELECT DISTINCT hook_id FROM hook_deliveries WHERE next_at IS NOT NULL AND made_at < $1",
+        );
+        for row in self.engine.read(find.bind(before)).await? {
+            let hook: i64 = row.get("hook_id")?;
+            // The hook's row is locked first, as where deliveries are added.
+            let count = query(
+                "UPDATE hooks SET waiting = waiting - (
+                     SELECT count(*) FROM hook_deliveries WHERE hook_id = $1 AND done_at IS NULL AND made_at < $2)
+                 WHERE id = $1",
+            );
+            let remove = query(
+                "DELETE FROM hook_deliveries WHERE hook_id = $1 AND done_at IS NULL AND made_at < $2",
+            );
+            let ready = query(READY).bind(hook).bind(now);
+            let pruned = self.engine.transaction(async |connection| {
+                connection.execute(count.bind(hook).bind(before)).await?;
+                connection.execute(remove.bind(hook).bind(before)).await?;
+                connection.execute(ready).await?;
+                Ok::<_, StoreError>(())
+            });
+            pruned.await?;
+        }
+        Ok(())
     }
 
     /// Keeps the newest deliveries of a hook, and those that are not done.

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::deliveries::READY;
 use super::{Hook, read_hook};
 use crate::domain::{EventPlace, HookSecret, LinkId, Principal, Timestamp};
-use crate::store::sql::{Query, Row, query, query_of_each};
+use crate::store::sql::{Query, Row, Turn, query, query_of_each};
 use crate::store::{Store, StoreError};
 
 /// How long a process has a hook without renewing it: longer than a round takes.
@@ -32,6 +33,8 @@ pub struct LeasedHook {
     pub retry_at: Timestamp,
     /// The secrets that sign, the newest first.
     pub secrets: Vec<HookSecret>,
+    /// When it was leased, by the clock of the database: all instances note moments by it.
+    pub leased_at: Timestamp,
 }
 
 /// An event for a receiver.
@@ -98,22 +101,21 @@ impl Store {
     pub async fn due_hooks(
         &self,
         holder: &str,
-        now: Timestamp,
         max_waiting: u32,
         limit: u32,
     ) -> Result<Vec<i64>, StoreError> {
         let find = query(
-            "SELECT id FROM hooks WHERE is_active AND (lease_until < now_micros() OR lease_holder = $2)
+            "SELECT id FROM hooks WHERE is_active AND (lease_until < now_micros() OR lease_holder = $1)
                  AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = owner_id)
                  AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = owner_id)
-                 AND (waiting < $3 AND EXISTS (
+                 AND (waiting < $2 AND EXISTS (
                          SELECT 1 FROM events WHERE events.owner_id = hooks.owner_id
                          AND step >= read_step AND (step > read_step OR first + size - 1 > read_index))
-                     OR retry_at <= $1 AND EXISTS (
-                         SELECT 1 FROM hook_deliveries WHERE hook_id = hooks.id AND next_at <= $1))
-             ORDER BY lease_until, id LIMIT $4",
+                     OR retry_at <= now_micros() AND EXISTS (
+                         SELECT 1 FROM hook_deliveries WHERE hook_id = hooks.id AND next_at <= now_micros()))
+             ORDER BY lease_until, id LIMIT $3",
         );
-        let find = find.bind(now).bind(holder).bind(max_waiting).bind(limit);
+        let find = find.bind(holder).bind(max_waiting).bind(limit);
         let found = self.engine.read(self.engine.by_its_clock(find)).await?;
         found.iter().map(|row| row.get("id")).collect()
     }
@@ -127,23 +129,55 @@ impl Store {
         &self,
         id: i64,
         holder: &str,
-        now: Timestamp,
     ) -> Result<Option<LeasedHook>, StoreError> {
-        let lease = query(
-            "UPDATE hooks SET lease_holder = $2, lease_until = now_micros() + $3 WHERE id = $1 AND is_active AND NOT EXISTS (
-                 SELECT 1 FROM hooks AS other WHERE other.owner_id = hooks.owner_id
-                 AND other.lease_holder <> $2 AND other.lease_until >= now_micros())
-             AND (lease_holder = $2 OR lease_until < now_micros())
-             AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = owner_id)
-             AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = owner_id)
-             RETURNING *, (SELECT token_key FROM users WHERE id = owner_id) AS owner_key",
-        );
+        macro_rules! lease {
+            ($if:literal) => {
+                query(concat!(
+                    "UPDATE hooks SET lease_holder = $2, lease_until = now_micros() + $3 WHERE id = $1 AND is_active",
+                    $if,
+                    " AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = owner_id)
+                      AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = owner_id)
+                      RETURNING *, now_micros() AS leased_at, (SELECT token_key FROM users WHERE id = owner_id) AS owner_key"
+                ))
+            };
+        }
         let micros = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
-        let lease = self
+        let bound = |lease: Query<'static>| {
+            let lease = lease.bind(id).bind(holder.to_owned()).bind(micros);
+            self.engine.by_its_clock(lease)
+        };
+        let renew = bound(lease!(
+            " AND lease_holder = $2 AND lease_until >= now_micros()"
+        ));
+        if let Some(row) = self.engine.write(renew).await?.first() {
+            return read_leased(row).map(Some);
+        }
+        // Two processes look at the leases of an account one after the other.
+        let lock = query(
+            "SELECT id FROM users WHERE id = (SELECT owner_id FROM hooks WHERE id = $1) FOR NO KEY UPDATE",
+        );
+        let take = bound(lease!(
+            " AND (lease_holder = $2 OR lease_until < now_micros()) AND NOT EXISTS (
+                  SELECT 1 FROM hooks AS other WHERE other.owner_id = hooks.owner_id
+                  AND other.lease_holder <> $2 AND other.lease_until >= now_micros())"
+        ));
+        let taken = self
             .engine
-            .by_its_clock(lease.bind(id).bind(holder).bind(micros));
-        let leased = self.engine.write(lease).await?;
-        leased.first().map(|row| read_leased(row, now)).transpose()
+            .transaction_in_turn(Turn::WithPermit, async |connection| {
+                connection.lock(lock.bind(id)).await?;
+                connection.optional(take).await
+            });
+        taken.await?.as_ref().map(read_leased).transpose()
+    }
+
+    /// Gives back the hooks of all processes: a database of one process has no other.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn release_all_hooks(&self) -> Result<(), StoreError> {
+        let release = query("UPDATE hooks SET lease_until = 0 WHERE lease_until > 0");
+        self.engine.execute(release).await?;
+        Ok(())
     }
 
     /// Gives back all hooks of a process that ends.
@@ -202,16 +236,10 @@ impl Store {
         );
         let insert = insert.bind(id).bind(now).bind(rows);
         let are_waiting = deliveries.iter().any(|delivery| delivery.attempt.is_none());
-        // The first of each link, unless an earlier one has its moment already.
-        let ready = query(
-            "UPDATE hook_deliveries SET next_at = $2 WHERE hook_id = $1 AND done_at IS NULL AND next_at IS NULL
-             AND NOT EXISTS (
-                 SELECT 1 FROM hook_deliveries AS earlier WHERE earlier.hook_id = $1 AND earlier.link = hook_deliveries.link
-                 AND earlier.done_at IS NULL AND earlier.id < hook_deliveries.id)",
-        );
+        let ready = query(READY);
         let ready = ready.bind(id).bind(now);
         self.engine
-            .transaction(async |connection| {
+            .transaction_in_turn(Turn::WithPermit, async |connection| {
                 if connection.execute(note).await? == 0 {
                     return Ok(false);
                 }
@@ -229,7 +257,8 @@ impl Store {
             .await
     }
 
-    /// Deliveries of a hook whose moment has come, in the order in which they were put in line.
+    /// Deliveries of a hook whose moment has come, those first that were sent least often: what a receiver refuses again and again stops
+    /// no other link.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -241,7 +270,7 @@ impl Store {
     ) -> Result<Vec<DueDelivery>, StoreError> {
         let find = query(
             "SELECT id, event_id, link, body, attempts, failing_since FROM hook_deliveries
-             WHERE hook_id = $1 AND next_at <= $2 ORDER BY next_at, id LIMIT $3",
+             WHERE hook_id = $1 AND next_at <= $2 ORDER BY attempts, next_at, id LIMIT $3",
         );
         let found = self.engine.read(find.bind(hook).bind(now).bind(limit));
         found.await?.iter().map(read_due).collect()
@@ -262,7 +291,7 @@ impl Store {
         let id = hook.hook.id;
         let note = self.noted(hook, holder, (-i64::from(round.taken), None), round, now);
         self.engine
-            .transaction(async |connection| {
+            .transaction_in_turn(Turn::WithPermit, async |connection| {
                 if connection.execute(note).await? == 0 {
                     return Ok(false);
                 }
@@ -334,22 +363,24 @@ impl Store {
 fn off_event<'q>(hook: &'q LeasedHook, round: &'q Round, now: Timestamp) -> Option<Query<'q>> {
     let reason = round.off.as_deref()?;
     let tell = query(
-        "INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags)
-         VALUES ($1, $2, 'hook.off', $3, '', $4, $5, '[]')",
+        "INSERT INTO event_queue (owner_id, link_id, type, at, short_code, target_url, title, tags, clicks)
+         VALUES ($1, $2, 'hook.off', $3, '', $4, $5, '[]', $6)",
     );
     let tell = tell.bind(hook.owner.user).bind(NO_LINK).bind(now);
-    Some(tell.bind(hook.hook.url.as_str()).bind(reason))
+    let tell = tell.bind(hook.hook.url.authority()).bind(reason);
+    Some(tell.bind(hook.hook.id))
 }
 
-fn read_leased(row: &Row, now: Timestamp) -> Result<LeasedHook, StoreError> {
+fn read_leased(row: &Row) -> Result<LeasedHook, StoreError> {
     let secret = |stored: Vec<u8>| {
         let invalid = || StoreError::Unexpected("the secret of a hook is invalid".into());
         HookSecret::from_bytes(&stored).ok_or_else(invalid)
     };
+    let leased_at: Timestamp = row.get("leased_at")?;
     let mut secrets = vec![secret(row.get("secret")?)?];
     let old: Option<Vec<u8>> = row.get("old_secret")?;
     if let Some(old) = old
-        && row.get::<Timestamp>("old_secret_until")? > now
+        && row.get::<Timestamp>("old_secret_until")? > leased_at
     {
         secrets.push(secret(old)?);
     }
@@ -367,6 +398,7 @@ fn read_leased(row: &Row, now: Timestamp) -> Result<LeasedHook, StoreError> {
         failures: u32::try_from(failures).unwrap_or_default(),
         retry_at: row.get("retry_at")?,
         secrets,
+        leased_at,
     })
 }
 

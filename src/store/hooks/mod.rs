@@ -165,7 +165,7 @@ impl Store {
         found.as_ref().map(read_hook).transpose()
     }
 
-    /// Changes a hook of this owner. One that is switched on tries at once what waits. Of two new secrets within 10 minutes, the second
+    /// Changes a hook of this owner. One that is switched on, or has another receiver, tries at once what waits. Of two new secrets within 10 minutes, the second
     /// takes the place of the first, as a page may be sent twice. `None` without such a hook.
     ///
     /// # Errors
@@ -176,15 +176,17 @@ impl Store {
         id: i64,
         edit: &HookEdit,
     ) -> Result<Option<Hook>, StoreError> {
+        // Another receiver, or one that works again.
+        let begins_anew = edit.is_active == Some(true) || edit.url.is_some();
         let change = query(concat!(
             "UPDATE hooks SET url = coalesce($4, url), types = coalesce($5, types), tags = coalesce($6, tags),
                  old_secret = CASE WHEN $7 IS NULL OR old_secret_until > $8 - 600000000 THEN old_secret ELSE secret END,
-                 old_secret_until = coalesce($8, old_secret_until), secret = coalesce($7, secret),
+                 old_secret_until = CASE WHEN $8 IS NULL OR old_secret_until > $8 - 600000000 THEN old_secret_until ELSE $8 END, secret = coalesce($7, secret),
                  is_active = CASE $9 WHEN 1 THEN true WHEN 0 THEN false ELSE is_active END,
-                 failures = CASE $9 WHEN 1 THEN 0 ELSE failures END,
-                 failing_since = CASE $9 WHEN 1 THEN NULL ELSE failing_since END,
-                 retry_at = CASE $9 WHEN 1 THEN 0 ELSE retry_at END,
-                 last_error = CASE $9 WHEN 1 THEN NULL ELSE last_error END
+                 failures = CASE $10 WHEN 1 THEN 0 ELSE failures END,
+                 failing_since = CASE $10 WHEN 1 THEN NULL ELSE failing_since END,
+                 retry_at = CASE $10 WHEN 1 THEN 0 ELSE retry_at END,
+                 last_error = CASE $10 WHEN 1 THEN NULL ELSE last_error END
              WHERE id = $3 AND owner_id = ",
             the_owner!(),
             " RETURNING *"
@@ -203,16 +205,17 @@ impl Store {
             .bind(edit.tags.as_ref().map(Tags::as_slice))
             .bind(secret)
             .bind(until)
-            .bind(edit.is_active.map(i64::from));
+            .bind(edit.is_active.map(i64::from))
+            .bind(i64::from(begins_anew));
         let again = query(
-            "UPDATE hook_deliveries SET next_at = 0, failing_since = NULL WHERE hook_id = $1 AND next_at IS NOT NULL",
+            "UPDATE hook_deliveries SET next_at = 0, attempts = 0, failing_since = NULL WHERE hook_id = $1 AND next_at IS NOT NULL",
         );
         self.engine
             .transaction(async |connection| {
                 let Some(changed) = connection.optional(change).await? else {
                     return Ok(None);
                 };
-                if edit.is_active == Some(true) {
+                if begins_anew {
                     connection.execute(again.bind(id)).await?;
                 }
                 read_hook(&changed).map(Some)

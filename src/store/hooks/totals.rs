@@ -16,16 +16,18 @@ impl Store {
                  coalesce(sum(waiting), 0)::bigint AS waiting, (
                      SELECT min((SELECT told_at FROM events WHERE events.owner_id = behind.owner_id
                          AND step >= read_step AND (step > read_step OR first + size - 1 > read_index) ORDER BY step, first LIMIT 1))
-                     FROM hooks AS behind WHERE is_active AND failing_since IS NULL AND waiting = 0
-                         AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = behind.owner_id)) AS oldest
+                     FROM hooks AS behind WHERE is_active AND failing_since IS NULL
+                         AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = behind.owner_id)
+                         AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = behind.owner_id)) AS oldest
              FROM hooks",
             "SELECT count(*) FILTER (WHERE is_active) AS active, count(*) FILTER (WHERE NOT is_active) AS off,
                  count(*) FILTER (WHERE is_active AND failing_since IS NOT NULL) AS failing,
                  coalesce(sum(waiting), 0) AS waiting, (
                      SELECT min((SELECT told_at FROM events WHERE events.owner_id = behind.owner_id
                          AND step >= read_step AND (step > read_step OR first + size - 1 > read_index) ORDER BY step, first LIMIT 1))
-                     FROM hooks AS behind WHERE is_active AND failing_since IS NULL AND waiting = 0
-                         AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = behind.owner_id)) AS oldest
+                     FROM hooks AS behind WHERE is_active AND failing_since IS NULL
+                         AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = behind.owner_id)
+                         AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = behind.owner_id)) AS oldest
              FROM hooks",
         );
         let Some(row) = self.engine.read_one(count).await? else {
@@ -53,6 +55,6 @@ pub struct HookTotals {
     pub failing: u64,
     /// Deliveries that are not done.
     pub waiting: u64,
-    /// Since when an event is in its feed that no delivery to a receiver that works was made of.
+    /// Since when an event is in its feed that a receiver that works was neither sent nor has in line.
     pub oldest: Option<Timestamp>,
 }

@@ -71,8 +71,53 @@ both_modes! {
         eventually("the other links come", async || {
             receiver.told().iter().filter(|told| !told.ends_with(&poison)).count() == 6
         }).await;
+        // What was taken is noted after it was sent, so that for a moment it may still wait.
+        eventually("only the link waits", async || show_hook(app, &token, id).await["waiting"] == 2).await;
         assert!(!receiver.told().contains(&format!("link.changed {poison}")));
-        assert_eq!(show_hook(app, &token, id).await["waiting"], 2);
+    }
+
+    async fn what_was_never_sent_is_tried_before_what_is_refused_again_and_again(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        receiver.answers(|event| if event["target_url"] == "https://example.org/poison" { 400 } else { 204 });
+        let (id, _) = hook(app, &token, &receiver).await;
+        for _ in 0..3 {
+            app.shorten(&token, "https://example.org/poison").await;
+        }
+        eventually("all were refused", async || {
+            let found = deliveries(app, &token, id).await;
+            found.len() == 3 && found.iter().all(|delivery| delivery["attempts"].as_u64() > Some(0))
+        }).await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        eventually("the other link comes", async || receiver.told().contains(&format!("link.created {code}"))).await;
+    }
+
+    async fn what_waits_longer_than_events_are_kept_is_given_up(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        receiver.answers(|_| 500);
+        let (id, _) = hook(app, &token, &receiver).await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        fails(app, &token, id).await;
+        app.backend.execute("UPDATE hook_deliveries SET made_at = length($1)", "long ago").await;
+        patch(app, &token, &code, &json!({ "title": "later" })).await;
+        // A process looks at once when it starts, and then each minute.
+        app.server.stop().await;
+        app.server = app.another(&[("HOOK_TARGETS", "private")]).await;
+        eventually("only the change waits", async || {
+            let found = deliveries(app, &token, id).await;
+            found.len() == 1 && found[0]["type"] == "link.changed" && found[0]["next_attempt_at"].is_string()
+        }).await;
+        assert_eq!(show_hook(app, &token, id).await["waiting"], 1);
+    }
+
+    async fn another_receiver_gets_at_once_what_waits(app) {
+        let (token, receiver, other) = (app.register().await, Receiver::start().await, Receiver::start().await);
+        receiver.answers(|_| 500);
+        let (id, _) = hook(app, &token, &receiver).await;
+        app.shorten(&token, "https://example.org/").await;
+        fails(app, &token, id).await;
+        let changed = patch_hook(app, &token, id, &json!({ "url": other.url })).await;
+        assert_eq!((&changed["failing_since"], &changed["last_error"]), (&json!(null), &json!(null)));
+        other.receives(1).await;
     }
 
     async fn a_receiver_that_answers_410_ends_its_hook_with_an_event(app) {
@@ -85,7 +130,8 @@ both_modes! {
         assert_eq!(show_hook(app, &token, id).await["last_error"], "The receiver answered 410");
         let told = other.receives(1).await;
         assert_eq!(told[0].event["type"], "hook.off");
-        assert_eq!(told[0].event["url"], receiver.url.as_str());
+        let host = format!("127.0.0.1:{}", receiver.port);
+        assert_eq!((&told[0].event["hook"], &told[0].event["host"]), (&json!(id), &json!(host)));
         assert_eq!(told[0].event["reason"], "The receiver answered 410");
         assert!(told[0].event.get("short_code").is_none());
         app.shorten(&token, "https://example.org/").await;
@@ -116,7 +162,7 @@ both_modes! {
         let (id, _) = hook(app, &token, &receiver).await;
         app.shorten(&token, "https://example.org/").await;
         assert_eq!(fails(app, &token, id).await["last_error"], "The receiver answered 307");
-        assert_eq!(deliveries(app, &token, id).await.len(), 1);
+        assert_eq!((deliveries(app, &token, id).await.len(), receiver.received().len()), (1, 1));
     }
 
     async fn a_receiver_that_hangs_costs_only_itself(app) {
