@@ -1646,6 +1646,16 @@ CREATE INDEX hook_deliveries_due ON hook_deliveries (hook_id, next_at) WHERE nex
 CREATE INDEX hook_deliveries_by_link ON hook_deliveries (hook_id, link, id) WHERE done_at IS NULL;
 CREATE INDEX hook_deliveries_done ON hook_deliveries (done_at) WHERE done_at IS NOT NULL;
 
+-- Links with so many waiting deliveries that their further events stay in the feed: those after `read_step` and `read_index` are put in
+-- line when the receiver took the others.
+CREATE TABLE hook_held_links (
+    hook_id    bigint NOT NULL REFERENCES hooks (id) ON DELETE CASCADE,
+    link       text NOT NULL,
+    read_step  bigint NOT NULL,
+    read_index bigint NOT NULL,
+    PRIMARY KEY (hook_id, link)
+);
+
 -- # Statements
 
 -- Statements of months, as they were answered: a statement never changes once it is issued. A link has one for each month from the month

@@ -1061,6 +1061,16 @@ CREATE INDEX hook_deliveries_due ON hook_deliveries (hook_id, next_at) WHERE nex
 CREATE INDEX hook_deliveries_by_link ON hook_deliveries (hook_id, link, id) WHERE done_at IS NULL;
 CREATE INDEX hook_deliveries_done ON hook_deliveries (done_at) WHERE done_at IS NOT NULL;
 
+-- Links with so many waiting deliveries that their further events stay in the feed: those after `read_step` and `read_index` are put in
+-- line when the receiver took the others.
+CREATE TABLE hook_held_links (
+    hook_id    INTEGER NOT NULL REFERENCES hooks (id) ON DELETE CASCADE,
+    link       TEXT NOT NULL,
+    read_step  INTEGER NOT NULL,
+    read_index INTEGER NOT NULL,
+    PRIMARY KEY (hook_id, link)
+) STRICT, WITHOUT ROWID;
+
 -- # Statements
 
 -- Statements of months, as they were answered: a statement never changes once it is issued. A link has one for each month from the month

@@ -120,8 +120,8 @@ pub use flush::{FlushId, FlushMark};
 pub use groups::{GroupError, GroupWork, NewGroup};
 pub use history::{HistoryCheck, HistoryNote};
 pub use hooks::{
-    Attempt, CreateHookError, Delivery, DueDelivery, Hook, HookEdit, HookTotals, LeasedHook,
-    NewDelivery, NewHook, Round,
+    Attempt, CreateHookError, Delivery, DueDelivery, HeldLink, Hook, HookEdit, HookTotals,
+    LeasedHook, NewDeliveries, NewDelivery, NewHook, Round,
 };
 pub use identities::{IdentifiedUser, Identity, ProviderSessions, UserToJoin};
 pub use invitations::{Invited, NewAccount, NewInvitation};

@@ -1,5 +1,7 @@
 //! Hooks: events are sent to receivers, in order for each link, until each receiver has them.
 
+mod reading;
+mod round;
 mod sender;
 mod service;
 mod worker;

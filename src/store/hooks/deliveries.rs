@@ -1,7 +1,10 @@
 //! What was sent, and what waits.
 
+use serde_json::json;
+
+use super::NewDelivery;
 use crate::domain::{Principal, Timestamp};
-use crate::store::sql::{Row, query};
+use crate::store::sql::{Query, Row, query, query_of_each};
 use crate::store::{Store, StoreError};
 
 /// An event for a receiver, as the owner of the hook sees it.
@@ -25,6 +28,43 @@ pub struct Delivery {
     pub status: Option<u16>,
     /// Why the last attempt failed.
     pub error: Option<String>,
+}
+
+/// Puts deliveries of a hook in line, or notes what became of them.
+pub(super) fn insert_deliveries(
+    hook: i64,
+    deliveries: &[NewDelivery],
+    now: Timestamp,
+) -> Query<'static> {
+    let micros = now.micros();
+    let rows = deliveries.iter().map(|delivery| {
+        let attempt = delivery.attempt.as_ref();
+        let failed = attempt.and_then(|attempt| attempt.failed.as_ref());
+        let is_done = attempt.is_some() && failed.is_none();
+        json!([
+            delivery.event_id,
+            delivery.of,
+            delivery.link,
+            if is_done { "" } else { &delivery.body },
+            u8::from(attempt.is_some()),
+            attempt.and_then(|attempt| attempt.status),
+            failed.map(|(error, _)| error),
+            failed.map(|(_, next_at)| next_at.micros()),
+            failed.map(|_| micros),
+            is_done.then_some(micros),
+        ])
+    });
+    let rows = rows.collect::<serde_json::Value>().to_string();
+    let insert = query_of_each(
+        "INSERT INTO hook_deliveries (hook_id, made_at, event_id, type, link, body, attempts, status, error, next_at, failing_since, done_at)
+         SELECT $1, $2, row ->> 0, row ->> 1, row ->> 2, row ->> 3, (row ->> 4)::bigint, (row ->> 5)::bigint, row ->> 6,
+             (row ->> 7)::bigint, (row ->> 8)::bigint, (row ->> 9)::bigint
+         FROM json_array_elements($3::text::json) WITH ORDINALITY AS rows (row, place) ORDER BY place",
+        "INSERT INTO hook_deliveries (hook_id, made_at, event_id, type, link, body, attempts, status, error, next_at, failing_since, done_at)
+         SELECT $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9
+         FROM json_each($3) ORDER BY key",
+    );
+    insert.bind(hook).bind(now).bind(rows)
 }
 
 /// Gives the hook `$1` a moment, `$2`, for the first delivery of each link, unless an earlier one has its moment already.

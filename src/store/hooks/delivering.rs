@@ -5,12 +5,10 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
-use super::deliveries::READY;
-use super::{Hook, read_hook};
+use super::deliveries::{READY, insert_deliveries};
+use super::{HeldLink, Hook, read_hook};
 use crate::domain::{EventPlace, HookSecret, LinkId, Principal, Timestamp};
-use crate::store::sql::{Query, Row, Turn, query, query_of_each};
+use crate::store::sql::{Query, Row, Turn, query};
 use crate::store::{Store, StoreError};
 
 /// How long a process has a hook without renewing it: longer than a round takes.
@@ -25,8 +23,10 @@ pub struct LeasedHook {
     pub hook: Hook,
     /// Its account.
     pub owner: Principal,
-    /// All that happened up to here has its deliveries.
+    /// All that happened up to here has its deliveries, apart from that to held links.
     pub read: EventPlace,
+    /// How many links are held.
+    pub held: u64,
     /// Rounds in a row in which the receiver took nothing.
     pub failures: u32,
     /// When the next round is.
@@ -50,6 +50,17 @@ pub struct NewDelivery {
     pub body: String,
     /// What became of it, if it was sent already.
     pub attempt: Option<Attempt>,
+}
+
+/// What was read of the feed of a hook's account.
+#[derive(Debug)]
+pub struct NewDeliveries {
+    /// What the receiver wants.
+    pub deliveries: Vec<NewDelivery>,
+    /// Links whose events after their places stay in the feed.
+    pub held: Vec<HeldLink>,
+    /// All other events up to here are in `deliveries`, or are not wanted.
+    pub next: EventPlace,
 }
 
 /// A delivery whose moment has come.
@@ -112,7 +123,11 @@ impl Store {
                          SELECT 1 FROM events WHERE events.owner_id = hooks.owner_id
                          AND step >= read_step AND (step > read_step OR first + size - 1 > read_index))
                      OR retry_at <= now_micros() AND EXISTS (
-                         SELECT 1 FROM hook_deliveries WHERE hook_id = hooks.id AND next_at <= now_micros()))
+                         SELECT 1 FROM hook_deliveries WHERE hook_id = hooks.id AND next_at <= now_micros())
+                     OR EXISTS (
+                         SELECT 1 FROM hook_held_links AS held WHERE held.hook_id = hooks.id AND NOT EXISTS (
+                             SELECT 1 FROM hook_deliveries AS waiting WHERE waiting.hook_id = hooks.id
+                             AND waiting.link = held.link AND done_at IS NULL)))
              ORDER BY lease_until, id LIMIT $3",
         );
         let find = find.bind(holder).bind(max_waiting).bind(limit);
@@ -137,7 +152,8 @@ impl Store {
                     $if,
                     " AND NOT EXISTS (SELECT 1 FROM banned_users WHERE user_id = owner_id)
                       AND NOT EXISTS (SELECT 1 FROM deleted_users WHERE user_id = owner_id)
-                      RETURNING *, now_micros() AS leased_at, (SELECT token_key FROM users WHERE id = owner_id) AS owner_key"
+                      RETURNING *, now_micros() AS leased_at, (SELECT token_key FROM users WHERE id = owner_id) AS owner_key,
+                          (SELECT count(*) FROM hook_held_links WHERE hook_id = hooks.id) AS held"
                 ))
             };
         }
@@ -190,7 +206,7 @@ impl Store {
         Ok(())
     }
 
-    /// Notes events up to a place, and what became of those that were sent already; the others are put in line. `false` if the lease is
+    /// Notes what was read, and what became of the events that were sent already; the others are put in line. `false` if the lease is
     /// over, or the hook was changed meanwhile: then nothing is noted.
     ///
     /// # Errors
@@ -199,42 +215,18 @@ impl Store {
         &self,
         hook: &LeasedHook,
         holder: &str,
-        (deliveries, next): (&[NewDelivery], EventPlace),
+        read: &NewDeliveries,
         round: &Round,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let micros = now.micros();
-        let rows = deliveries.iter().map(|delivery| {
-            let attempt = delivery.attempt.as_ref();
-            let failed = attempt.and_then(|attempt| attempt.failed.as_ref());
-            let is_done = attempt.is_some() && failed.is_none();
-            json!([
-                delivery.event_id,
-                delivery.of,
-                delivery.link,
-                if is_done { "" } else { &delivery.body },
-                u8::from(attempt.is_some()),
-                attempt.and_then(|attempt| attempt.status),
-                failed.map(|(error, _)| error),
-                failed.map(|(_, next_at)| next_at.micros()),
-                failed.map(|_| micros),
-                is_done.then_some(micros),
-            ])
-        });
-        let rows = rows.collect::<serde_json::Value>().to_string();
+        let NewDeliveries {
+            deliveries,
+            held,
+            next,
+        } = read;
         let id = hook.hook.id;
         let waiting = i64::try_from(deliveries.len()).unwrap_or(i64::MAX) - i64::from(round.taken);
-        let note = self.noted(hook, holder, (waiting, Some(next)), round, now);
-        let insert = query_of_each(
-            "INSERT INTO hook_deliveries (hook_id, made_at, event_id, type, link, body, attempts, status, error, next_at, failing_since, done_at)
-             SELECT $1, $2, row ->> 0, row ->> 1, row ->> 2, row ->> 3, (row ->> 4)::bigint, (row ->> 5)::bigint, row ->> 6,
-                 (row ->> 7)::bigint, (row ->> 8)::bigint, (row ->> 9)::bigint
-             FROM json_array_elements($3::text::json) WITH ORDINALITY AS rows (row, place) ORDER BY place",
-            "INSERT INTO hook_deliveries (hook_id, made_at, event_id, type, link, body, attempts, status, error, next_at, failing_since, done_at)
-             SELECT $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9
-             FROM json_each($3) ORDER BY key",
-        );
-        let insert = insert.bind(id).bind(now).bind(rows);
+        let note = self.noted(hook, holder, (waiting, Some(*next)), round, now);
         let are_waiting = deliveries.iter().any(|delivery| delivery.attempt.is_none());
         let ready = query(READY);
         let ready = ready.bind(id).bind(now);
@@ -244,7 +236,17 @@ impl Store {
                     return Ok(false);
                 }
                 if !deliveries.is_empty() {
-                    connection.execute(insert).await?;
+                    connection
+                        .execute(insert_deliveries(id, deliveries, now))
+                        .await?;
+                }
+                for HeldLink { link, read } in held {
+                    let hold = query(
+                        "INSERT INTO hook_held_links (hook_id, link, read_step, read_index) VALUES ($1, $2, $3, $4)",
+                    );
+                    let hold = hold.bind(id).bind(link.as_str());
+                    let hold = hold.bind(read.step).bind(read.index);
+                    connection.execute(hold).await?;
                 }
                 if are_waiting {
                     connection.execute(ready).await?;
@@ -395,6 +397,7 @@ fn read_leased(row: &Row) -> Result<LeasedHook, StoreError> {
             step: row.get("read_step")?,
             index: row.get("read_index")?,
         },
+        held: row.get::<i64>("held")?.unsigned_abs(),
         failures: u32::try_from(failures).unwrap_or_default(),
         retry_at: row.get("retry_at")?,
         secrets,

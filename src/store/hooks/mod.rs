@@ -2,10 +2,12 @@
 
 mod deliveries;
 mod delivering;
+mod held;
 mod totals;
 
 pub use deliveries::Delivery;
-pub use delivering::{Attempt, DueDelivery, LeasedHook, NewDelivery, Round};
+pub use delivering::{Attempt, DueDelivery, LeasedHook, NewDeliveries, NewDelivery, Round};
+pub use held::HeldLink;
 pub use totals::HookTotals;
 
 use super::sql::{Row, query};
@@ -255,7 +257,19 @@ impl Store {
         ));
         let replay = replay.bind(owner.user).bind(&owner.key).bind(id);
         let replay = replay.bind(after.step).bind(after.index);
-        Ok(self.engine.execute(replay).await? > 0)
+        let held = query(
+            "UPDATE hook_held_links SET read_step = $2, read_index = $3 WHERE hook_id = $1 AND (read_step, read_index) > ($2, $3)",
+        );
+        let held = held.bind(id).bind(after.step).bind(after.index);
+        self.engine
+            .transaction(async |connection| {
+                let is_there = connection.execute(replay).await? > 0;
+                if is_there {
+                    connection.execute(held).await?;
+                }
+                Ok(is_there)
+            })
+            .await
     }
 }
 

@@ -91,6 +91,56 @@ both_modes! {
         eventually("the other link comes", async || receiver.told().contains(&format!("link.created {code}"))).await;
     }
 
+    async fn a_link_that_is_refused_leaves_room_for_others_and_its_events_come_later_in_their_order(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        receiver.answers(|event| if event["target_url"] == "https://example.org/poison" { 400 } else { 204 });
+        let (id, _) = hook(app, &token, &receiver).await;
+        let poison = app.shorten(&token, "https://example.org/poison").await;
+        fails(app, &token, id).await;
+        for number in 0..50 {
+            patch(app, &token, &poison, &json!({ "title": format!("Number {number}") })).await;
+        }
+        let other = app.shorten(&token, "https://example.org/").await;
+        eventually("the other link comes", async || receiver.told().contains(&format!("link.created {other}"))).await;
+        eventually("20 events wait", async || show_hook(app, &token, id).await["waiting"] == 20).await;
+        receiver.answers(|_| 204);
+        patch_hook(app, &token, id, &json!({ "is_active": true })).await;
+        let changes = || {
+            let received = receiver.received().into_iter();
+            let changes = received.filter(|received| received.event["type"] == "link.changed");
+            changes.map(|received| received.event["title"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        eventually("all events came", async || changes().len() == 50).await;
+        let expected: Vec<_> = (0..50).map(|number| format!("Number {number}")).collect();
+        assert_eq!(changes(), expected);
+        eventually("nothing waits", async || show_hook(app, &token, id).await["waiting"] == 0).await;
+        // From here on it is as any other link.
+        patch(app, &token, &poison, &json!({ "title": "Number 50" })).await;
+        eventually("the next one comes", async || changes().len() == 51).await;
+    }
+
+    async fn a_replay_sends_what_is_held_once_more(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        receiver.answers(|_| 500);
+        let (id, _) = hook(app, &token, &receiver).await;
+        let code = app.shorten(&token, "https://example.org/").await;
+        for number in 0..30 {
+            patch(app, &token, &code, &json!({ "title": format!("Number {number}") })).await;
+        }
+        told(app, &token, 31).await;
+        eventually("20 events wait", async || show_hook(app, &token, id).await["waiting"] == 20).await;
+        let begin = json!({ "after": "000000000.0" });
+        let replayed = send(app, Method::POST, &token, &format!("/hooks/{id}/replay"), &begin).await;
+        assert_eq!(replayed.status, 202, "{}", replayed.text);
+        receiver.answers(|_| 204);
+        patch_hook(app, &token, id, &json!({ "is_active": true })).await;
+        let came = |title: &str| receiver.received().iter().filter(|received| received.event["title"] == title).count();
+        eventually("the last event came", async || came("Number 29") == 1).await;
+        eventually("nothing waits", async || show_hook(app, &token, id).await["waiting"] == 0).await;
+        // The first ones waited already, and come once more.
+        assert_eq!([came("Number 0"), came("Number 18"), came("Number 19"), came("Number 29")], [2, 2, 1, 1]);
+    }
+
     async fn what_waits_longer_than_events_are_kept_is_given_up(app) {
         let (token, receiver) = (app.register().await, Receiver::start().await);
         receiver.answers(|_| 500);
