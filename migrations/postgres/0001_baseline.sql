@@ -31,7 +31,7 @@ INSERT INTO installation (id) VALUES (encode(randomblob(16), 'hex'));
 CREATE TABLE database_history (
     only_one          boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     id                text        NOT NULL,
-    -- System identifier and timeline of the server that it was last checked on; empty before the first check.
+    -- Where it was last checked, as `server_position()` tells it; empty before the first check.
     server            text        NOT NULL DEFAULT '',
     -- When that server was started. On a server that was started at another time no id is given out before a check.
     checked_on        timestamptz NOT NULL DEFAULT '-infinity',
@@ -40,17 +40,21 @@ CREATE TABLE database_history (
 );
 INSERT INTO database_history (id) VALUES (encode(randomblob(16), 'hex'));
 
--- Has a row only on a server that was checked since it was started. Statements that give ids out read it.
+-- Has a row only on a server that was checked since it was started, and in a database that was not restored from a dump since: that has
+-- another table. Statements that give ids out read it.
 CREATE VIEW checked_server AS
-    SELECT server FROM database_history WHERE checked_on = pg_postmaster_start_time();
+    SELECT id, server FROM database_history
+    WHERE checked_on = pg_postmaster_start_time() AND server LIKE '%/' || tableoid::text;
 
--- Where this server is. One that does not say is told apart from others by the time of its start.
+-- Where this server is: its system identifier, its timeline, and the identifier of the table, which a dump that is restored does not keep.
+-- A server that does not say is told apart from others by the time of its start.
 CREATE FUNCTION server_position(OUT server text, OUT bytes bigint) LANGUAGE plpgsql AS $$
 BEGIN
-    server := (pg_control_system()).system_identifier || '/' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8);
+    server := (pg_control_system()).system_identifier || '/' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8)
+        || '/' || 'database_history'::regclass::oid;
     bytes := pg_current_wal_flush_lsn() - '0/0'::pg_lsn;
 EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_function THEN
-    server := 'started at ' || extract(epoch FROM pg_postmaster_start_time());
+    server := 'started at ' || extract(epoch FROM pg_postmaster_start_time()) || '/' || 'database_history'::regclass::oid;
     bytes := 0;
 END
 $$;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{Connection, PgConnection};
 
 use crate::faults::postgres::Postgres;
 use crate::faults::{MAX_DELAY, WITHOUT_REDIS, redirects_go_on, under_load, warm_links};
-use crate::support::{App, Mode, Server};
+use crate::support::{App, Mode, Server, eventually};
 
 /// Other links, so that the dump takes a while.
 const OTHERS: &str = "INSERT INTO links (short_code, target_url, owner_id, created_at)
@@ -22,13 +22,19 @@ async fn clicks(server: &Server, code: &str) -> u64 {
         .unwrap_or_else(|| panic!("{stats}"))
 }
 
-/// The runbook's step after a restore to an earlier moment, as it is written there.
-fn raise_sequences() -> Vec<String> {
-    let runbook = include_str!("../../deploy/runbook.md");
-    let statement = runbook.split("psql -c \"select setval(").nth(1);
-    let statement = statement.unwrap().split('"').next().unwrap();
-    let of_table = |table| format!("select setval({}", statement.replace("$table", table));
-    ["users", "links"].map(of_table).to_vec()
+/// The cursor after all that happened, as a server has it.
+async fn newest_event(server: &Server, token: &str) -> String {
+    let url = format!("{}/urls/my/events?after=now", server.base);
+    let read = reqwest::Client::new().get(url).bearer_auth(token).send();
+    let read = read.await.unwrap();
+    read.headers()["shunt-cursor"].to_str().unwrap().to_owned()
+}
+
+/// The status of the feed after a cursor.
+async fn events_after(server: &Server, token: &str, cursor: &str) -> u16 {
+    let url = format!("{}/urls/my/events?after={cursor}", server.base);
+    let read = reqwest::Client::new().get(url).bearer_auth(token).send();
+    read.await.unwrap().status().as_u16()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,6 +44,7 @@ async fn a_backup_made_under_load_delays_no_redirect_and_is_restored_with_the_co
     let url = postgres.url();
     let app = App::start_with(Mode::Production, &[("DATABASE_URL", &url), WITHOUT_REDIS]).await;
     let codes = warm_links(&app).await;
+    let reader = app.register().await;
     let mut database = postgres.connection().await;
     sqlx::raw_sql(OTHERS).execute(&mut database).await.unwrap();
     let (_, load) = under_load(&app, &codes).await;
@@ -61,14 +68,21 @@ async fn a_backup_made_under_load_delays_no_redirect_and_is_restored_with_the_co
     assert_eq!((tally.refused(), tally.cut_off()), (0, 0));
     tally.check_bounds(&app).await;
 
+    app.shorten(&reader, "https://example.org/after").await;
+    eventually("the feed has it", async || {
+        app.get_as(&reader, "/urls/my/events")
+            .await
+            .text
+            .lines()
+            .count()
+            == 1
+    })
+    .await;
+    let cursor = newest_event(&app.server, &reader).await;
+    assert_eq!(events_after(&app.server, &reader, &cursor).await, 200);
+
     let restored = postgres.restore(&file, "restored");
     let mut database = PgConnection::connect(&restored).await.unwrap();
-    for statement in raise_sequences() {
-        sqlx::raw_sql(AssertSqlSafe(statement))
-            .execute(&mut database)
-            .await
-            .unwrap();
-    }
     let newest: i64 = sqlx::query_scalar("SELECT max(id) FROM links")
         .fetch_one(&mut database)
         .await
@@ -76,6 +90,8 @@ async fn a_backup_made_under_load_delays_no_redirect_and_is_restored_with_the_co
     let server = app
         .another(&[("DATABASE_URL", &restored), WITHOUT_REDIS])
         .await;
+    let code = events_after(&server, &reader, &cursor).await;
+    assert_eq!(code, 410, "the database went back");
     for (link, code) in codes.iter().enumerate() {
         let counted = clicks(&server, code).await;
         let (at_least, at_most) = (before[link], after[link]);

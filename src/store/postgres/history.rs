@@ -1,8 +1,8 @@
 //! Whether Postgres went back: a standby that lagged took over, or a backup was restored beneath running instances.
 //!
 //! Every server tells when it was started. The statements that give ids out do so on a server alone on which an instance has
-//! made this check since that start; a server that took over, or was restored, has another start. The check compares the
-//! server, its position in the write-ahead log, and the newest rows that this instance has seen. Where the server is another
+//! made this check since that start; a server that took over, or was restored, has another start, and a dump that is restored
+//! makes other tables. The check compares the server, its position in the write-ahead log, and the newest rows that this instance has seen. Where the server is another
 //! one, or lacks something, ids are lifted and a new history begins, by which every instance knows that what is cached may
 //! be wrong.
 
@@ -23,12 +23,12 @@ pub(in crate::store) fn unchecked() -> StoreError {
 }
 
 const SEEN: &str = "
-    SELECT id, h.server, checked_on = pg_postmaster_start_time(), p.server,
+    SELECT id, h.server, EXISTS (SELECT FROM checked_server), p.server,
         (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint, p.bytes
     FROM database_history h, server_position() p";
 
 const LOCKED: &str = "
-    SELECT id, h.server, checked_on = pg_postmaster_start_time(), p.server,
+    SELECT id, h.server, EXISTS (SELECT FROM checked_server), p.server,
         (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint, p.bytes
     FROM database_history h, server_position() p FOR UPDATE OF h";
 

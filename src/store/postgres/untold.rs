@@ -76,9 +76,7 @@ impl PostgresStore {
         let most = self.told_parts_per_step.get();
         let telling = self.pool.transaction_of(Turn::First, async |connection| {
             begin(connection).await?;
-            let current = query(
-                "SELECT id, now_micros() AS now FROM database_history WHERE checked_on = pg_postmaster_start_time()",
-            );
+            let current = query("SELECT id, now_micros() AS now FROM checked_server");
             let Some(current) = connection.optional(current).await? else {
                 // Whether the database went back is not known yet.
                 return Ok(false);

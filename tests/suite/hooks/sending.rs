@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::receiver::Receiver;
 use super::{deliveries, hook, hook_of, patch_hook, show_hook, told};
 use crate::suite::managed::{patch, send};
-use crate::support::{both_modes, eventually};
+use crate::support::{Response, both_modes, eventually};
 
 both_modes! {
     with &[("HOOK_TARGETS", "private")];
@@ -36,6 +36,25 @@ both_modes! {
         assert_eq!((&noted[1]["status"], &noted[1]["attempts"]), (&json!(204), &json!(1)));
         assert!(noted[1]["delivered_at"].is_string() && noted[1]["next_attempt_at"].is_null());
         assert_eq!(show_hook(app, &token, id).await["waiting"], 0);
+    }
+
+    async fn the_hook_of_a_group_gets_the_events_of_the_group(app) {
+        let (token, receiver) = (app.register().await, Receiver::start().await);
+        let group = send(app, Method::POST, &token, "/groups", &json!({ "name": "Marketing" })).await;
+        let group = group.json()["id"].as_i64().unwrap();
+        let of_group = async |path: &str, body: Value| {
+            let request = app.request(Method::POST, path).bearer_auth(&token);
+            let made = Response::of(request.header("Shunt-Group", group).json(&body)).await;
+            assert_eq!(made.status, 200, "{made:?}");
+            made.json()
+        };
+        of_group("/hooks", json!({ "url": receiver.url, "types": ["link.created"] })).await;
+        let own = app.shorten(&token, "https://example.org/").await;
+        let shared = of_group("/urls/shorten", json!({ "target_url": "https://example.org/" })).await;
+        let code = shared["short_code"].as_str().unwrap();
+        receiver.receives(1).await;
+        assert_eq!(receiver.told(), [format!("link.created {code}")], "and not {own}");
+        assert_eq!(app.get_as(&token, "/hooks").await.json(), json!([]));
     }
 
     async fn only_the_types_and_tags_that_are_wanted_are_sent(app) {
