@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::receiver::Receiver;
-use super::{deliveries, hook, hook_of, patch_hook, show_hook};
+use super::{deliveries, hook, hook_of, patch_hook, show_hook, told};
 use crate::suite::managed::{patch, send};
 use crate::support::{App, both_modes, eventually};
 
