@@ -40,22 +40,26 @@ CREATE TABLE database_history (
 );
 INSERT INTO database_history (id) VALUES (encode(randomblob(16), 'hex'));
 
--- Has a row only on a server that was checked since it was started, and in a database that was not restored from a dump since: that has
--- another table. Statements that give ids out read it.
+-- Has a row only on a server that was checked since it was started, and in the database that was checked: a dump that is restored makes
+-- another table, and a copy by template is another database. Statements that give ids out read it.
 CREATE VIEW checked_server AS
-    SELECT id, server FROM database_history
-    WHERE checked_on = pg_postmaster_start_time() AND server LIKE '%/' || tableoid::text;
+    SELECT id, server FROM database_history, pg_database
+    WHERE checked_on = pg_postmaster_start_time() AND datname = current_database()
+        AND server LIKE '%/' || pg_database.oid::text || '/' || database_history.tableoid::text;
 
--- Where this server is: its system identifier, its timeline, and the identifier of the table, which a dump that is restored does not keep.
--- A server that does not say is told apart from others by the time of its start.
+-- Where this database is: the system identifier and the timeline of its server, and what it is there. A server that does not say is told
+-- apart from others by the time of its start.
 CREATE FUNCTION server_position(OUT server text, OUT bytes bigint) LANGUAGE plpgsql AS $$
 BEGIN
-    server := (pg_control_system()).system_identifier || '/' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8)
-        || '/' || 'database_history'::regclass::oid;
-    bytes := pg_current_wal_flush_lsn() - '0/0'::pg_lsn;
-EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_function THEN
-    server := 'started at ' || extract(epoch FROM pg_postmaster_start_time()) || '/' || 'database_history'::regclass::oid;
-    bytes := 0;
+    SELECT '/' || pg_database.oid || '/' || database_history.tableoid INTO server
+    FROM database_history, pg_database WHERE datname = current_database();
+    BEGIN
+        server := (pg_control_system()).system_identifier || '/' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8) || server;
+        bytes := pg_current_wal_flush_lsn() - '0/0'::pg_lsn;
+    EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_function THEN
+        server := 'started at ' || extract(epoch FROM pg_postmaster_start_time()) || server;
+        bytes := 0;
+    END;
 END
 $$;
 
@@ -1648,6 +1652,7 @@ WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_
 CREATE INDEX hook_deliveries_by_hook ON hook_deliveries (hook_id, id);
 CREATE INDEX hook_deliveries_due ON hook_deliveries (hook_id, next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX hook_deliveries_by_link ON hook_deliveries (hook_id, link, id) WHERE done_at IS NULL;
+CREATE INDEX hook_deliveries_oldest ON hook_deliveries (made_at) WHERE next_at IS NOT NULL;
 CREATE INDEX hook_deliveries_done ON hook_deliveries (done_at) WHERE done_at IS NOT NULL;
 
 -- Links with so many waiting deliveries that their further events stay in the feed: those after `read_step` and `read_index` are put in

@@ -1059,6 +1059,7 @@ CREATE TABLE hook_deliveries (
 CREATE INDEX hook_deliveries_by_hook ON hook_deliveries (hook_id, id);
 CREATE INDEX hook_deliveries_due ON hook_deliveries (hook_id, next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX hook_deliveries_by_link ON hook_deliveries (hook_id, link, id) WHERE done_at IS NULL;
+CREATE INDEX hook_deliveries_oldest ON hook_deliveries (made_at) WHERE next_at IS NOT NULL;
 CREATE INDEX hook_deliveries_done ON hook_deliveries (done_at) WHERE done_at IS NOT NULL;
 
 -- Links with so many waiting deliveries that their further events stay in the feed: those after `read_step` and `read_index` are put in

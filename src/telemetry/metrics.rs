@@ -50,7 +50,7 @@ metrics! {
     counter HOOK_DELIVERIES = "shunt_hook_deliveries_total";
     /// Deliveries that wait, of all hooks.
     gauge HOOK_WAITING = "shunt_hook_deliveries_waiting";
-    /// How long the oldest event waits that was not sent to a receiver that works.
+    /// How long the oldest event waits that was not sent to a receiver that works, apart from links whose events it refused.
     gauge HOOKS_LAG = "shunt_hooks_lag_seconds" Seconds;
     /// Links per call that creates many links.
     histogram BULK_LINKS = "shunt_bulk_links";

@@ -56,7 +56,7 @@ pub struct EventBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = 1, nullable = false)]
     pub hook: Option<i64>,
-    /// Of `hook.off`: the host of the receiver.
+    /// Of `hook.off`: the host of the receiver, with its port if it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "example.org", nullable = false)]
     pub host: Option<String>,

@@ -105,11 +105,17 @@ impl HookReader {
             held: Vec::new(),
             next: page.next,
         };
-        let mut before = hook.read;
+        let (mut before, mut bytes) = (hook.read, 0);
         for event in &page.events {
+            if bytes > MAX_ROUND_BYTES {
+                read.next = before;
+                let are_more = true;
+                return Ok(Some(New { read, are_more }));
+            }
             if let Some(delivery) = self.delivery(hook, event)
                 && !waiting.held.contains(&delivery.link)
             {
+                bytes += delivery.body.len();
                 let of_link = waiting.deliveries.entry(delivery.link.clone());
                 let of_link = of_link.or_default();
                 if *of_link < MAX_OF_LINK {
@@ -135,7 +141,8 @@ impl HookReader {
             return Ok(None);
         };
         let _turn = self.turns.acquire().await;
-        let (mut deliveries, mut next) = (Vec::new(), link.read);
+        let (mut deliveries, mut next, mut bytes) = (Vec::new(), link.read, 0);
+        let mut is_full = false;
         for _ in 0..MAX_PAGES {
             let page = self.store.events_after(hook.owner, next, PAGE).await?;
             let is_last = page.next == next || page.next >= hook.read;
@@ -145,14 +152,20 @@ impl HookReader {
                 if event.cursor.place > hook.read {
                     break;
                 }
-                let delivery = self.delivery(hook, event);
-                deliveries.extend(delivery.filter(|delivery| delivery.link == link.link));
-                if deliveries.len() >= MAX_OF_LINK as usize {
+                if link_of(event) != link.link {
+                    continue;
+                }
+                if let Some(delivery) = self.delivery(hook, event) {
+                    bytes += delivery.body.len();
+                    deliveries.push(delivery);
+                }
+                if deliveries.len() >= MAX_OF_LINK as usize || bytes > MAX_ROUND_BYTES {
                     next = event.cursor.place;
+                    is_full = true;
                     break;
                 }
             }
-            if next >= hook.read || deliveries.len() >= MAX_OF_LINK as usize {
+            if next >= hook.read || is_full {
                 break;
             }
         }
@@ -179,11 +192,14 @@ impl HookReader {
         Some(NewDelivery {
             event_id: document.id,
             of: of.as_str(),
-            link: code
-                .map(|code| code.as_key().to_owned())
-                .unwrap_or_default(),
+            link: link_of(event).to_owned(),
             body,
             attempt: None,
         })
     }
+}
+
+/// The code of the link to which an event belongs; empty if it belongs to none.
+fn link_of(event: &Event) -> &str {
+    event.code.as_ref().map_or("", |code| code.as_key())
 }

@@ -14,8 +14,8 @@ use crate::store::{Attempt, LeasedHook, Round};
 /// Deliveries to a receiver that are on their way at once.
 pub(super) const SIDE_BY_SIDE: usize = 8;
 
-/// A round begins no delivery after this time, so that its lease lasts.
-const BEGINS_WITHIN: Duration = Duration::from_secs(10);
+/// So long after it was leased no delivery of a hook begins, so that the lease lasts.
+const BEGINS_WITHIN: Duration = Duration::from_secs(15);
 
 /// The longest pause of a whole hook whose receiver takes nothing: what it did not see yet is tried that often.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
@@ -75,14 +75,14 @@ pub(super) async fn send_round(
         return Some(Sent::default());
     }
     let receiver = sender.receiver(&hook.hook.url, &hook.secrets).await?;
-    let (began, ends) = (Instant::now(), AtomicBool::new(false));
+    let ends = AtomicBool::new(false);
     let mut attempts: Vec<Option<Attempt>> = vec![None; outgoing.len()];
     let mut round = Round::default();
     let mut sending = Vec::new();
     for (place, outgoing) in outgoing.iter().enumerate() {
         let (receiver, ends) = (&receiver, &ends);
         let one = async move {
-            if ends.load(Ordering::Relaxed) || began.elapsed() > BEGINS_WITHIN {
+            if ends.load(Ordering::Relaxed) || leased.began.elapsed() > BEGINS_WITHIN {
                 return (place, None);
             }
             let sent = send_one(leased, receiver, outgoing).await;

@@ -1,8 +1,7 @@
 //! Sends events to receivers by HTTP.
 //!
-//! The addresses of a name are looked up and checked in each round, and connections are made to these, as a name may lead elsewhere every
-//! time. Redirects are not followed,
-//! and of an answer only its status counts.
+//! The addresses of a name are looked up and checked, and connections are made to these, as a name may lead elsewhere every time. Redirects
+//! are not followed, and of an answer only its status counts.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
@@ -14,6 +13,7 @@ use hyper::client::conn::http1::SendRequest;
 use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use moka::future::Cache;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -37,6 +37,10 @@ const MAX_ADDRESSES: usize = 3;
 
 /// Look-ups of names at once: each takes a thread for as long as the name's servers take.
 const MAX_LOOKUPS: usize = 32;
+
+/// How long the addresses of a name are used, and of how many names: one whose servers hang delays no receiver that is known.
+const REMEMBERED: Duration = Duration::from_mins(1);
+const MAX_REMEMBERED: u64 = 10_000;
 
 /// How long a look-up may take.
 const LOOKUP: Duration = Duration::from_secs(5);
@@ -93,6 +97,8 @@ pub(super) struct Sender {
     targets: HookTargets,
     tls: OnceLock<Result<TlsConnector, String>>,
     lookups: Arc<Semaphore>,
+    /// By host and port, those that events may be sent to.
+    remembered: Cache<(String, u16), Arc<[SocketAddr]>>,
 }
 
 /// A message for a receiver, signed.
@@ -110,7 +116,7 @@ pub(super) struct Receiver<'a> {
     sender: &'a Sender,
     url: &'a HookUrl,
     secrets: &'a [HookSecret],
-    addresses: Result<Vec<SocketAddr>, Unreached>,
+    addresses: Result<Arc<[SocketAddr]>, Unreached>,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -126,6 +132,10 @@ impl Sender {
             targets,
             tls: OnceLock::new(),
             lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
+            remembered: Cache::builder()
+                .max_capacity(MAX_REMEMBERED)
+                .time_to_live(REMEMBERED)
+                .build(),
         }
     }
 
@@ -135,13 +145,26 @@ impl Sender {
         url: &'a HookUrl,
         secrets: &'a [HookSecret],
     ) -> Option<Receiver<'a>> {
-        let turn = timeout(TURN, Arc::clone(&self.lookups).acquire_owned()).await;
-        let turn = turn.ok()?.ok()?;
+        let name = (url.host().to_owned(), url.port());
+        // The setting may be another one than when the hook was made.
+        let addresses = if self.targets == HookTargets::Public && !url.is_https() {
+            Err(Unreached::NotHttps)
+        } else if let Some(addresses) = self.remembered.get(&name).await {
+            Ok(addresses)
+        } else {
+            let turn = timeout(TURN, Arc::clone(&self.lookups).acquire_owned()).await;
+            let turn = turn.ok()?.ok()?;
+            let found = self.addresses(url, turn).await.map(Arc::from);
+            if let Ok(found) = &found {
+                self.remembered.insert(name, Arc::clone(found)).await;
+            }
+            found
+        };
         Some(Receiver {
             sender: self,
             url,
             secrets,
-            addresses: self.addresses(url, turn).await,
+            addresses,
             idle: Mutex::default(),
         })
     }
@@ -152,10 +175,6 @@ impl Sender {
         url: &HookUrl,
         turn: OwnedSemaphorePermit,
     ) -> Result<Vec<SocketAddr>, Unreached> {
-        // The setting may be another one than when the hook was made.
-        if self.targets == HookTargets::Public && !url.is_https() {
-            return Err(Unreached::NotHttps);
-        }
         let (host, port) = (url.host().to_owned(), url.port());
         let looking = spawn_blocking(move || {
             // Nobody else takes the turn while the thread is busy.
@@ -179,7 +198,15 @@ impl Sender {
         url: &HookUrl,
         addresses: &[SocketAddr],
     ) -> Result<Connection, SendError> {
-        let stream = reach(addresses).await?;
+        let stream = match reach(addresses).await {
+            Ok(stream) => stream,
+            Err(error) => {
+                // It may have others now.
+                let name = (url.host().to_owned(), url.port());
+                self.remembered.invalidate(&name).await;
+                return Err(error);
+            }
+        };
         if !url.is_https() {
             return begin(stream).await;
         }

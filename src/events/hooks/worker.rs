@@ -113,12 +113,19 @@ impl HookWorker {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<i64, u32>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn work_off(&self, id: i64) -> Result<(), StoreError> {
         let ends = Instant::now() + TURN;
         while Instant::now() < ends {
             let began = Instant::now();
             let leased = self.store.lease_hook(id, &self.holder).await?;
-            let Some(hook) = leased else { return Ok(()) };
+            let Some(hook) = leased else {
+                self.kept().remove(&id);
+                return Ok(());
+            };
             let leased = Leased { hook, began };
             let sent = if leased.hook.hook.waiting == 0 && leased.hook.held == 0 {
                 self.send_new(&leased).await?
@@ -179,7 +186,10 @@ impl HookWorker {
             (&held.deliveries, held.next),
             now,
         );
-        added.await
+        let is_added = added.await?;
+        self.remove_older(hook.hook.id, held.deliveries.len())
+            .await?;
+        Ok(is_added)
     }
 
     /// Sends what waits, and puts what happened meanwhile in line; as [`HookWorker::send_new`].
@@ -194,7 +204,12 @@ impl HookWorker {
         let due = if hook.retry_at > now {
             Vec::new()
         } else {
-            self.store.due_deliveries(hook.hook.id, now, limit).await?
+            // A receiver that takes nothing is asked for what it did not see yet, and each fourth time for the oldest.
+            let fresh_first = hook.failures % 4 != 0;
+            let due = self
+                .store
+                .due_deliveries(hook.hook.id, now, fresh_first, limit);
+            due.await?
         };
         if due.is_empty() {
             return Ok(are_more.then_some(0));
@@ -224,7 +239,7 @@ impl HookWorker {
     /// Removes the oldest deliveries from time to time.
     async fn remove_older(&self, id: i64, made: usize) -> Result<(), StoreError> {
         let is_time = {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = self.kept();
             let since = kept.entry(id).or_default();
             *since = since.saturating_add(u32::try_from(made).unwrap_or(u32::MAX));
             let is_time = *since >= REMOVED_AFTER;

@@ -119,19 +119,24 @@ impl Store {
         );
         for row in self.engine.read(find.bind(before)).await? {
             let hook: i64 = row.get("hook_id")?;
-            // The hook's row is locked first, as where deliveries are added.
-            let count = query(
-                "UPDATE hooks SET waiting = waiting - (
-                     SELECT count(*) FROM hook_deliveries WHERE hook_id = $1 AND done_at IS NULL AND made_at < $2)
-                 WHERE id = $1",
-            );
+            // As where attempts are noted: what is removed was not taken meanwhile.
+            let lock = query("SELECT id FROM hooks WHERE id = $1 FOR NO KEY UPDATE").bind(hook);
             let remove = query(
                 "DELETE FROM hook_deliveries WHERE hook_id = $1 AND done_at IS NULL AND made_at < $2",
             );
+            // A hook with nothing left to send is not failing.
+            let note = query(
+                "UPDATE hooks SET waiting = waiting - $2,
+                     failures = CASE WHEN waiting = $2 THEN 0 ELSE failures END,
+                     failing_since = CASE WHEN waiting = $2 THEN NULL ELSE failing_since END
+                 WHERE id = $1",
+            );
             let ready = query(READY).bind(hook).bind(now);
             let pruned = self.engine.transaction(async |connection| {
-                connection.execute(count.bind(hook).bind(before)).await?;
-                connection.execute(remove.bind(hook).bind(before)).await?;
+                connection.lock(lock).await?;
+                let removed = connection.execute(remove.bind(hook).bind(before)).await?;
+                let removed = i64::try_from(removed).unwrap_or(i64::MAX);
+                connection.execute(note.bind(hook).bind(removed)).await?;
                 connection.execute(ready).await?;
                 Ok::<_, StoreError>(())
             });

@@ -3,19 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::deliveries::{READY, insert_deliveries};
-use super::{LeasedHook, NewDelivery};
+use super::{HeldLink, LeasedHook, NewDelivery};
 use crate::domain::{EventPlace, Timestamp};
 use crate::store::sql::{Turn, query};
 use crate::store::{Store, StoreError};
-
-/// A link whose events after a place are not in line yet.
-#[derive(Clone, Debug)]
-pub struct HeldLink {
-    /// The code of the link.
-    pub link: String,
-    /// All that happened to it up to here has its deliveries.
-    pub read: EventPlace,
-}
 
 /// The links of a hook that have something waiting.
 #[derive(Debug, Default)]
@@ -92,12 +83,15 @@ impl Store {
         let lock = query("SELECT id FROM hooks WHERE id = $1 FOR NO KEY UPDATE").bind(id);
         let note = query(
             "UPDATE hooks SET waiting = waiting + $3 WHERE id = $1 AND lease_holder = $2 AND lease_until >= now_micros()
-             AND EXISTS (SELECT 1 FROM hook_held_links WHERE hook_id = $1 AND link = $4 AND read_step = $5 AND read_index = $6)",
+             AND EXISTS (SELECT 1 FROM hook_held_links WHERE hook_id = $1 AND link = $4 AND read_step = $5 AND read_index = $6)
+             AND EXISTS (SELECT 1 FROM account_keys WHERE user_id = owner_id AND key = $7)",
         );
         let waiting = i64::try_from(deliveries.len()).unwrap_or(i64::MAX);
         let note = note.bind(id).bind(holder).bind(waiting);
         let note = note.bind(held.link.as_str());
         let note = note.bind(held.read.step).bind(held.read.index);
+        // With another key nothing was read.
+        let note = note.bind(&hook.owner.key);
         let note = self.engine.by_its_clock(note);
         let go_on = match next {
             None => query("DELETE FROM hook_held_links WHERE hook_id = $1 AND link = $2"),

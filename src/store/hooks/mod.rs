@@ -2,12 +2,14 @@
 
 mod deliveries;
 mod delivering;
+mod delivery;
 mod held;
+mod leasing;
 mod totals;
 
 pub use deliveries::Delivery;
-pub use delivering::{Attempt, DueDelivery, LeasedHook, NewDeliveries, NewDelivery, Round};
-pub use held::HeldLink;
+pub use delivery::{Attempt, DueDelivery, HeldLink, NewDeliveries, NewDelivery, Round};
+pub use leasing::LeasedHook;
 pub use totals::HookTotals;
 
 use super::sql::{Row, query};

@@ -2,7 +2,7 @@
 //!
 //! Every server tells when it was started. The statements that give ids out do so on a server alone on which an instance has
 //! made this check since that start; a server that took over, or was restored, has another start, and a dump that is restored
-//! makes other tables. The check compares the server, its position in the write-ahead log, and the newest rows that this instance has seen. Where the server is another
+//! makes another table. The check compares the server, its position in the write-ahead log, and the newest rows that this instance has seen. Where the server is another
 //! one, or lacks something, ids are lifted and a new history begins, by which every instance knows that what is cached may
 //! be wrong.
 
