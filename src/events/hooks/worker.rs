@@ -205,7 +205,7 @@ impl HookWorker {
             Vec::new()
         } else {
             // A receiver that takes nothing is asked for what it did not see yet, and each fourth time for the oldest.
-            let fresh_first = hook.failures % 4 != 0;
+            let fresh_first = !hook.failures.is_multiple_of(4);
             let due = self
                 .store
                 .due_deliveries(hook.hook.id, now, fresh_first, limit);
