@@ -106,9 +106,9 @@ both_modes! {
         receiver.answers(|_| 204);
         patch_hook(app, &token, id, &json!({ "is_active": true })).await;
         let changes = || {
-            let received = receiver.received().into_iter();
-            let changes = received.filter(|received| received.event["type"] == "link.changed");
-            changes.map(|received| received.event["title"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+            let came = receiver.received().into_iter();
+            let changes = came.filter(|came| came.event["type"] == "link.changed");
+            changes.map(|change| change.event["title"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
         eventually("all events came", async || changes().len() == 50).await;
         let expected: Vec<_> = (0..50).map(|number| format!("Number {number}")).collect();
