@@ -11,7 +11,7 @@ use super::{make, patch};
 use crate::support::{App, Mode, Response, both_modes};
 
 both_modes! {
-    with &[("LIMIT_LOGIN_FAILURES", "3"), ("LIMIT_ACCOUNT_FAILURES", "5"), ("TRUSTED_PROXIES", "127.0.0.0/8")];
+    with &[("LIMIT_LOGIN_FAILURES", "3"), ("LIMIT_ACCOUNT_FAILURES", "5"), ("TRUSTED_PROXIES", "127.0.0.0/8"), PATIENT];
 
     async fn wrong_passwords_are_limited_by_link_and_address_and_by_link(app) {
         let token = app.register().await;
