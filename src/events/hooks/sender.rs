@@ -97,7 +97,7 @@ pub(super) struct Sender {
     targets: HookTargets,
     tls: OnceLock<Result<TlsConnector, String>>,
     lookups: Arc<Semaphore>,
-    /// By host and port, those that events may be sent to.
+    /// The addresses of a host and port to which events may be sent.
     remembered: Cache<(String, u16), Arc<[SocketAddr]>>,
 }
 
@@ -177,7 +177,7 @@ impl Sender {
     ) -> Result<Vec<SocketAddr>, Unreached> {
         let (host, port) = (url.host().to_owned(), url.port());
         let looking = spawn_blocking(move || {
-            // Nobody else takes the turn while the thread is busy.
+            // The turn ends with the thread, also if the look-up was given up before.
             let _turn = turn;
             let found = (host.as_str(), port).to_socket_addrs();
             found.map(Iterator::collect::<Vec<_>>)

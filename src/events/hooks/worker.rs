@@ -90,7 +90,7 @@ impl HookWorker {
         Ok(())
     }
 
-    /// Takes over from the process before, where there is only one.
+    /// Takes over from the process before, if there is only one at a time.
     ///
     /// # Errors
     /// [`StoreError`].

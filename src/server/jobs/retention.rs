@@ -157,7 +157,7 @@ async fn remove_deliveries(
     clock: &dyn Clock,
     events_days: u32,
 ) -> Result<(), StoreError> {
-    // What was not taken is kept as long as its event.
+    // What was not taken waits for as many days as events are kept.
     let now = clock.now();
     store
         .prune_waiting(now.before(DAY * events_days), now)

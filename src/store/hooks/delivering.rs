@@ -64,7 +64,7 @@ impl Store {
             .await
     }
 
-    /// Deliveries of a hook whose moment has come: the oldest moments first, or `fresh_first` those that were sent least often.
+    /// Deliveries of a hook whose moment has come: the oldest moments first, or with `fresh_first` the fewest attempts.
     ///
     /// # Errors
     /// [`StoreError`].
