@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
-const TIMEOUT_MS = 15_000;
+// Long enough beside a build: the explorer reads the whole document for many seconds then.
+const TIMEOUT_MS = 60_000;
 
 export async function open(hosts, options = {}) {
   const browser = await chromium.launch({

@@ -9,8 +9,8 @@ export const settled = async () => {
 // The width of the content past that of the window, in pixels.
 export const excess = () => document.documentElement.scrollWidth - document.documentElement.clientWidth;
 
-// Texts whose contrast to their background is less than WCAG 2.2 AA requires: 4.5 to 1, for large ones 3 to 1.
-export const faint = () => {
+// Texts in an element whose contrast to their background is less than WCAG 2.2 AA requires: 4.5 to 1, for large ones 3 to 1.
+export const faint = (within = document.body) => {
   // A colour of any notation as the browser paints it: [red, green, blue, alpha], 0 to 1.
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const known = new Map();
@@ -48,7 +48,7 @@ export const faint = () => {
     return [...element.childNodes].map((node) => (node.nodeType === Node.TEXT_NODE ? node.data.trim() : "")).join("");
   };
   const found = new Set();
-  for (const element of document.body.querySelectorAll("*")) {
+  for (const element of within.querySelectorAll("*")) {
     const text = ownText(element);
     if (!text || !element.checkVisibility({ visibilityProperty: true }) || element.closest("svg, :disabled")) continue;
     const measured = ratio(element);

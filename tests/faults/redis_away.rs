@@ -106,7 +106,10 @@ async fn what_is_committed_is_answered_so_although_the_time_of_its_request_is_ov
 async fn lists_views_exports_and_pages_are_answered_while_redis_is_away_and_statistics_are_not() {
     let mut redis = RedisServer::start(&["--appendonly", "yes", "--appendfsync", "always"]).await;
     let url = redis.url();
-    let app = App::start_with(Mode::Production, &[("REDIS_URL", url.as_str()), SELDOM]).await;
+    // A click that a late Redis leaves to the database would be shown below.
+    let deadline = ("CLICK_DEADLINE_MS", "10000");
+    let settings = [("REDIS_URL", url.as_str()), SELDOM, deadline];
+    let app = App::start_with(Mode::Production, &settings).await;
     let mut browser = Browser::new(&app);
     browser.sign_up().await;
     let code = browser

@@ -26,6 +26,30 @@ const fromHere = () => ({
   },
 });
 
+// Swagger UI reads the whole document anew for each part that is opened, for a second or more. What is opened needs its own path
+// alone, and the components that it names.
+const COMPONENT = /"#\/components\/([^/"]+)\/([^/"]+)"/g;
+const neededFor = (document, [section, name, ...rest]) => {
+  const part = { [section]: { [name]: document[section]?.[name] } };
+  const components = section === "components" ? structuredClone(part.components) : {};
+  const gather = (value) => {
+    for (const [, kind, id] of (JSON.stringify(value) ?? "").matchAll(COMPONENT)) {
+      components[kind] ??= {};
+      if (components[kind][id]) continue;
+      components[kind][id] = document.components[kind][id];
+      gather(components[kind][id]);
+    }
+  };
+  gather(part);
+  return { ...document, paths: {}, ...part, components };
+};
+const readInParts = () => ({
+  afterLoad({ fn }) {
+    const { resolveSubtree } = fn;
+    this.fn.resolveSubtree = (document, path, options) => resolveSubtree(neededFor(document, path), path, options);
+  },
+});
+
 // Swagger UI would show the regular expression that a value does not match.
 const reasons = {
   "Idempotency-Key": "must be 1 to 255 printable ASCII characters",
@@ -135,7 +159,7 @@ const explorer = SwaggerUIBundle({
   tryItOutEnabled: true,
   validatorUrl: null,
   presets: [SwaggerUIBundle.presets.apis],
-  plugins: [fromHere, readableReasons, withoutNestedLinks, keptInThisTab],
+  plugins: [fromHere, readInParts, readableReasons, withoutNestedLinks, keptInThisTab],
   onComplete: () => restore(explorer),
   requestInterceptor: stayHere,
   responseInterceptor: tellRedirect,
