@@ -1,6 +1,7 @@
 //! Reads from the feed what a receiver wants.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
@@ -10,9 +11,6 @@ use crate::store::{Event, HeldLink, LeasedHook, NewDeliveries, NewDelivery, Stor
 
 /// Events that are read at once.
 const PAGE: usize = 100;
-
-/// Pages that are read at once: each may take some megabytes.
-const MAX_READS: usize = 4;
 
 /// Bytes of one round, unless its first event has more.
 const MAX_ROUND_BYTES: usize = 128 << 10;
@@ -47,15 +45,16 @@ pub(super) struct NewHeld {
 pub(super) struct HookReader {
     store: Store,
     hosts: CurrentHosts,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
 }
 
 impl HookReader {
-    pub(super) fn new(store: Store, hosts: CurrentHosts) -> Self {
+    /// Each page is read in a turn, as it may take some megabytes.
+    pub(super) fn new(store: Store, hosts: CurrentHosts, turns: Arc<Semaphore>) -> Self {
         Self {
             store,
             hosts,
-            turns: Semaphore::new(MAX_READS),
+            turns,
         }
     }
 
@@ -137,10 +136,10 @@ impl HookReader {
 
     /// More of a held link, if none of it waits any more.
     pub(super) async fn read_held(&self, hook: &LeasedHook) -> Result<Option<NewHeld>, StoreError> {
+        let _turn = self.turns.acquire().await;
         let Some(link) = self.store.next_held_link(hook.hook.id).await? else {
             return Ok(None);
         };
-        let _turn = self.turns.acquire().await;
         let (mut deliveries, mut next, mut bytes) = (Vec::new(), link.read, 0);
         let mut is_full = false;
         for _ in 0..MAX_PAGES {

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -19,6 +20,9 @@ use crate::telemetry::metrics::HOOK_DELIVERIES;
 
 /// Hooks that are worked off at once: each has the events of one round and some connections.
 const MAX_HOOKS_AT_ONCE: usize = 512;
+
+/// Hooks that are at the database at once, of all: clients of the service wait in the same queue behind them.
+const MAX_AT_DATABASE: usize = 4;
 
 /// A receiver gets one delivery in this time, in the mean.
 const PACE: Duration = Duration::from_millis(10);
@@ -38,6 +42,8 @@ pub struct HookWorker {
     store: Store,
     reader: HookReader,
     sender: Sender,
+    /// Turns at the database.
+    turns: Arc<Semaphore>,
     /// The name of this process.
     holder: String,
     /// Hooks that are worked off.
@@ -52,9 +58,11 @@ impl HookWorker {
     pub fn new(store: Store, hosts: CurrentHosts, targets: HookTargets, holder: String) -> Self {
         // Otherwise the first delivery would be no increase.
         count_deliveries(0, 0);
+        let turns = Arc::new(Semaphore::new(MAX_AT_DATABASE));
         Self {
-            reader: HookReader::new(store.clone(), hosts),
+            reader: HookReader::new(store.clone(), hosts, Arc::clone(&turns)),
             store,
+            turns,
             sender: Sender::new(targets),
             holder,
             running: Mutex::default(),
@@ -109,6 +117,15 @@ impl HookWorker {
         self.store.release_hooks(&self.holder).await
     }
 
+    /// Asks the database in a turn.
+    async fn ask<T>(
+        &self,
+        question: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let _turn = self.turns.acquire().await;
+        question.await
+    }
+
     fn running(&self) -> std::sync::MutexGuard<'_, HashSet<i64>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -121,7 +138,7 @@ impl HookWorker {
         let ends = Instant::now() + TURN;
         while Instant::now() < ends {
             let began = Instant::now();
-            let leased = self.store.lease_hook(id, &self.holder).await?;
+            let leased = self.ask(self.store.lease_hook(id, &self.holder)).await?;
             let Some(hook) = leased else {
                 self.kept().remove(&id);
                 return Ok(());
@@ -186,7 +203,7 @@ impl HookWorker {
             (&held.deliveries, held.next),
             now,
         );
-        let is_added = added.await?;
+        let is_added = self.ask(added).await?;
         self.remove_older(hook.hook.id, held.deliveries.len())
             .await?;
         Ok(is_added)
@@ -209,7 +226,7 @@ impl HookWorker {
             let due = self
                 .store
                 .due_deliveries(hook.hook.id, now, fresh_first, limit);
-            due.await?
+            self.ask(due).await?
         };
         if due.is_empty() {
             return Ok(are_more.then_some(0));
@@ -231,7 +248,7 @@ impl HookWorker {
         let noted = self
             .store
             .note_attempts(hook, &self.holder, &attempts, &round, leased.now());
-        let goes_on = noted.await? && round.taken > 0 && round.off.is_none();
+        let goes_on = self.ask(noted).await? && round.taken > 0 && round.off.is_none();
         note_round(hook, &round);
         Ok(goes_on.then_some(round.taken))
     }
@@ -249,7 +266,8 @@ impl HookWorker {
             is_time
         };
         if is_time {
-            self.store.keep_newest_deliveries(id, KEPT).await?;
+            self.ask(self.store.keep_newest_deliveries(id, KEPT))
+                .await?;
         }
         Ok(())
     }
@@ -264,7 +282,7 @@ impl HookWorker {
         let noted = self
             .store
             .add_deliveries(hook, &self.holder, read, round, now);
-        let is_noted = noted.await?;
+        let is_noted = self.ask(noted).await?;
         note_round(hook, round);
         self.remove_older(hook.hook.id, read.deliveries.len())
             .await?;
