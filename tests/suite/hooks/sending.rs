@@ -1,14 +1,17 @@
 //! What a receiver gets, in which order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
+use tokio::sync::Mutex;
 
 use super::receiver::Receiver;
 use super::{deliveries, hook, hook_of, patch_hook, show_hook, told};
+use crate::suite::busy::DatabaseLock;
 use crate::suite::managed::{patch, send};
-use crate::support::{Response, both_modes, eventually};
+use crate::support::{App, Mode, Response, both_modes, eventually, waiting_for};
 
 both_modes! {
     with &[("HOOK_TARGETS", "private")];
@@ -176,4 +179,33 @@ both_modes! {
             targets.len() == 3
         }).await;
     }
+}
+
+#[tokio::test]
+async fn hooks_that_wait_for_the_database_leave_its_connections_to_clients() {
+    let settings = [
+        ("HOOK_TARGETS", "private"),
+        ("DATABASE_MAX_CONNECTIONS", "12"),
+        ("DATABASE_QUEUE_MS", "100"),
+    ];
+    let app = App::start_with(Mode::Production, &settings).await;
+    let (token, receiver) = (app.register().await, Receiver::start().await);
+    for _ in 0..10 {
+        hook(&app, &token, &receiver).await;
+    }
+    let other = app.register().await;
+    let lock = DatabaseLock::on_writes(&app, "hooks").await;
+    app.shorten(&token, "https://example.org/").await;
+    let of_backend: HashMap<String, String> = app.backend.settings().into_iter().collect();
+    let observer = PgConnection::connect(&of_backend["DATABASE_URL"]).await;
+    let observer = Mutex::new(observer.unwrap());
+    let are_waiting = async || waiting_for(&mut *observer.lock().await, "hooks").await;
+    eventually("hooks wait", async || are_waiting().await >= 4).await;
+    for _ in 0..10 {
+        assert_eq!(app.get_as(&other, "/auth/me").await.status, 200);
+        assert!(are_waiting().await <= 4);
+    }
+    drop(lock);
+    receiver.receives(10).await;
+    app.finish().await;
 }
