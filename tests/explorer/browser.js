@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
-// Long enough beside a build: the explorer reads the whole document for many seconds then.
+// Long enough beside a build: the explorer takes many seconds then.
 const TIMEOUT_MS = 60_000;
 
 export async function open(hosts, options = {}) {

@@ -26,10 +26,10 @@ const fromHere = () => ({
   },
 });
 
-// Swagger UI reads the whole document anew for each part that is opened, for a second or more. What is opened needs its own path
-// alone, and the components that it names.
+// Swagger UI reads the whole document anew for each part that is opened, for a second or more. What is opened needs only
+// its own path, and the components that it names.
 const COMPONENT = /"#\/components\/([^/"]+)\/([^/"]+)"/g;
-const neededFor = (document, [section, name, ...rest]) => {
+const neededFor = (document, [section, name]) => {
   const part = { [section]: { [name]: document[section]?.[name] } };
   const components = section === "components" ? structuredClone(part.components) : {};
   const gather = (value) => {

@@ -21,7 +21,7 @@ use crate::telemetry::metrics::HOOK_DELIVERIES;
 /// Hooks that are worked off at once: each has the events of one round and some connections.
 const MAX_HOOKS_AT_ONCE: usize = 512;
 
-/// Hooks that are at the database at once, of all: clients of the service wait in the same queue behind them.
+/// Hooks that ask the database at once: clients of the service wait behind them in the same queue.
 const MAX_AT_DATABASE: usize = 4;
 
 /// A receiver gets one delivery in this time, in the mean.
@@ -137,9 +137,13 @@ impl HookWorker {
     async fn work_off(&self, id: i64) -> Result<(), StoreError> {
         let ends = Instant::now() + TURN;
         while Instant::now() < ends {
-            let began = Instant::now();
-            let leased = self.ask(self.store.lease_hook(id, &self.holder)).await?;
-            let Some(hook) = leased else {
+            // The lease counts from the turn, however long that was waited for.
+            let leasing = async {
+                let began = Instant::now();
+                let hook = self.store.lease_hook(id, &self.holder).await?;
+                Ok((hook, began))
+            };
+            let (Some(hook), began) = self.ask(leasing).await? else {
                 self.kept().remove(&id);
                 return Ok(());
             };

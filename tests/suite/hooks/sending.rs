@@ -199,11 +199,11 @@ async fn hooks_that_wait_for_the_database_leave_its_connections_to_clients() {
     let of_backend: HashMap<String, String> = app.backend.settings().into_iter().collect();
     let observer = PgConnection::connect(&of_backend["DATABASE_URL"]).await;
     let observer = Mutex::new(observer.unwrap());
-    let are_waiting = async || waiting_for(&mut *observer.lock().await, "hooks").await;
-    eventually("hooks wait", async || are_waiting().await >= 4).await;
+    let waiting = async || waiting_for(&mut *observer.lock().await, "hooks").await;
+    eventually("hooks wait", async || waiting().await >= 4).await;
     for _ in 0..10 {
         assert_eq!(app.get_as(&other, "/auth/me").await.status, 200);
-        assert!(are_waiting().await <= 4);
+        assert!(waiting().await <= 4);
     }
     drop(lock);
     receiver.receives(10).await;
